@@ -238,8 +238,9 @@ pub struct ExchangeWork {
     /// Name of the worker: letters, digits and `-_.:`.
     #[schema(min_length = 1, max_length = 128, example = "render-3")]
     pub worker: String,
-    /// Number of this exchange, up to 2^53 - 1: any that the worker has not used before. A request that is repeated has the number of the first one
-    /// and gets its answer. Take the time in milliseconds for the first, so that a worker that was started again uses no number twice.
+    /// Number of this exchange, up to 2^53 - 1: any that the worker has not used before. A request
+    /// that is repeated has the number of the first one and gets its answer. Take the time in
+    /// milliseconds for the first, so that a worker that was started again uses no number twice.
     pub number: u64,
     /// What to do with leases, in any order; each is the body of the single call of its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -339,7 +340,7 @@ pub struct AnswerOutcome {
     /// With `cancel`: `cancelled` or `timed-out`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// With `refused`: what is wrong, as the single call would say.
+    /// With `refused`: the problem that the single call would have been answered with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Box<Problem>>,
 }
@@ -354,7 +355,7 @@ pub enum OutcomeStatus {
     Continue,
     /// Of a heartbeat: stop, the answer is not wanted any more.
     Cancel,
-    /// Nothing was changed, or it is not known whether something was: the problem says which.
+    /// Nothing was changed, or it is unknown whether something was: the problem has which.
     Refused,
 }
 

@@ -33,7 +33,8 @@ pub enum Command {
     Dag(DagArguments),
     /// Fill a store with very many instances, and measure SQL over them at a server.
     Sql(SqlArguments),
-    /// Call a function that runs in another process: server, worker and clients are processes of their own.
+    /// Call a function that runs in another process: server, worker and clients are processes of
+    /// their own.
     Remote(RemoteArguments),
 }
 
@@ -168,7 +169,8 @@ pub struct RemoteArguments {
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub seconds: u64,
 
-    /// With `--mode pull`: answer each call by a request of its own instead of by `POST /v1/work/exchange`.
+    /// With `--mode pull`: answer each call by a request of its own instead of by `POST
+    /// /v1/work/exchange`.
     #[arg(long)]
     pub single: bool,
 

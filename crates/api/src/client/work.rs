@@ -24,11 +24,12 @@ impl Client {
         self.read(call.json(request)).await
     }
 
-    /// Answers calls and leases the next ones in one request, which may be repeated: with the same number it gets the same answer.
+    /// Answers calls and leases the next ones in one request, which may be repeated: with the same
+    /// number it gets the same answer.
     ///
     /// # Errors
-    /// `invalid-request` when a field is out of range, `too-many-waits` when no more requests may wait. What is wrong with one
-    /// answer is its outcome.
+    /// `invalid-request` when a field is out of range, `too-many-waits` when no more requests may
+    /// wait. What is wrong with one answer is its outcome.
     pub async fn exchange_work(&self, request: &ExchangeWork) -> Result<ExchangedWork, ClientError> {
         let patience = super::ANSWER_TIMEOUT + Duration::from_millis(request.wait_ms);
         let call = self.request(Method::POST, &["v1", "work", "exchange"], Duration::ZERO).timeout(patience);

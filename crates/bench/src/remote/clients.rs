@@ -1,4 +1,5 @@
-//! Calls in a closed loop: each client makes a call over HTTP, waits for its result, and makes the next.
+//! Calls in a closed loop: each client makes a call over HTTP, waits for its result, and makes the
+//! next.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -96,7 +97,8 @@ async fn call_until(
     Ok(())
 }
 
-/// Whether an answer shows a call that has completed. It is not parsed: the clients share the machine with what they measure.
+/// Whether an answer shows a call that has completed. It is not parsed: the clients share the
+/// machine with what they measure.
 fn has_completed(body: &[u8]) -> bool {
     let mark = br#""status":"completed""#;
     body.windows(mark.len()).any(|window| window == mark)

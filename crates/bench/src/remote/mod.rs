@@ -1,5 +1,6 @@
-//! Calls of a function that runs in another process. The server (the program `segno`), the worker and the clients are processes of
-//! their own, so that the processor time of each is known; the same work in one process is measured right after it.
+//! Calls of a function that runs in another process. The server (the program `segno`), the worker
+//! and the clients are processes of their own, so that the processor time of each is known; the
+//! same work in one process is measured right after it.
 //!
 //! | file | what |
 //! |---|---|
@@ -120,8 +121,8 @@ async fn measure(arguments: &RemoteArguments) -> anyhow::Result<Measured> {
     })
 }
 
-/// The server and the worker. A worker that fetches needs the address of the server, and a server that sends needs that of the
-/// worker.
+/// The server and the worker. A worker that fetches needs the address of the server, and a server
+/// that sends needs that of the worker.
 fn start(arguments: &RemoteArguments) -> anyhow::Result<(Child, Child)> {
     let function = |declaration: String| format!("functions.{FUNCTION}={declaration}");
     if arguments.mode == RemoteMode::Pull {
@@ -149,7 +150,8 @@ fn serve(arguments: &RemoteArguments, function: &str) -> anyhow::Result<Child> {
     let beside = || -> anyhow::Result<PathBuf> { Ok(std::env::current_exe()?.with_file_name("segno")) };
     let program = arguments.program.clone().map_or_else(beside, Ok)?;
     let slots = format!("runtime.functions={}", arguments.clients.max(64));
-    // Not on the command line, which every user of the machine can read: it may have a password in it.
+    // Not on the command line, which every user of the machine can read: it may have a password in
+    // it.
     let store = match &arguments.store {
         StoreUrl::Postgres(url) => url.clone(),
         other => other.to_string(),

@@ -1,4 +1,5 @@
-//! A worker that fetches calls and answers them: all that a request of its has to do at once, or each by a request of its own.
+//! A worker that fetches calls and answers them: all that a request of its has to do at once, or
+//! each by a request of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,8 @@ const AT_ONCE: usize = 100;
 /// Connections that exchange answers for calls.
 const EXCHANGING: usize = 4;
 
-/// Connections that fetch, and connections that answer, when each call is answered by a request of its own.
+/// Connections that fetch, and connections that answer, when each call is answered by a request of
+/// its own.
 const FETCHING: usize = 2;
 const ANSWERING: usize = 32;
 

@@ -1,4 +1,5 @@
-//! A worker that calls are sent to: a small HTTP/1.1 server that answers every request with the same result.
+//! A worker that calls are sent to: a small HTTP/1.1 server that answers every request with the
+//! same result.
 
 use anyhow::{Context, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -67,8 +67,9 @@ pub(super) fn to_ack(
     }
 }
 
-/// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds. A turn that joins
-/// its activity is tried once: the end of the activity can still be committed by itself.
+/// Commits a turn. An error of the store never fails an instance: it is tried again for as long as
+/// the lock holds. A turn that joins its activity is tried once: the end of the activity can still
+/// be committed by itself.
 pub(super) async fn ack(
     shared: &Shared,
     instance: &str,

@@ -15,12 +15,13 @@ use crate::telemetry;
 use crate::work::{Lease, ending};
 use crate::work_item::WorkItem;
 
-/// The only delivery of an activity whose end may be part of a turn. A process that such a turn brings down is not counted as
-/// a delivery, so there is one chance.
+/// The only delivery of an activity whose end may be part of a turn. A process that such a turn
+/// brings down is not counted as a delivery, so there is one chance.
 const FIRST_DELIVERY: u32 = 1;
 
 /// Lets the turns of a node join activities that workers outside of it have run
-/// ([`WorkQueueBuilder::joining`](crate::work::WorkQueueBuilder::joining)). Cheap to clone; it does not keep the node alive.
+/// ([`WorkQueueBuilder::joining`](crate::work::WorkQueueBuilder::joining)). Cheap to clone; it does
+/// not keep the node alive.
 #[derive(Clone)]
 pub struct TurnJoiner(Weak<Shared>);
 
@@ -28,7 +29,8 @@ pub struct TurnJoiner(Weak<Shared>);
 pub(crate) enum Joined {
     /// Both are committed.
     Committed,
-    /// Nothing was changed: the end of the activity is to be committed by itself, if its lock still holds.
+    /// Nothing was changed: the end of the activity is to be committed by itself, if its lock still
+    /// holds.
     Not,
     /// Whether they are committed is unknown.
     Unknown(ProviderError),
@@ -39,7 +41,8 @@ impl TurnJoiner {
         TurnJoiner(Arc::downgrade(shared))
     }
 
-    /// Ends the attempt of a lease together with the turn that its end brings, if the node holds the execution.
+    /// Ends the attempt of a lease together with the turn that its end brings, if the node holds
+    /// the execution.
     pub(crate) async fn end(
         &self,
         lease: &Lease,

@@ -33,7 +33,8 @@ pub struct Lease {
     pub name: String,
     /// Attempt by the retry policy, from 1.
     pub attempt: u32,
-    /// How often the attempt has been handed out, this time included; 0 in leases of earlier versions.
+    /// How often the attempt has been handed out, this time included; 0 in leases of earlier
+    /// versions.
     #[serde(default)]
     pub delivery: u32,
     /// The same for every attempt and delivery of the call.

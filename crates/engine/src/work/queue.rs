@@ -140,8 +140,8 @@ pub struct WorkQueueBuilder {
 }
 
 impl WorkQueueBuilder {
-    /// The end of an activity becomes part of the turn that it brings, if this node holds the execution: one commit instead of
-    /// two, as for activities that the node runs itself.
+    /// The end of an activity becomes part of the turn that it brings, if this node holds the
+    /// execution: one commit instead of two, as for activities that the node runs itself.
     #[must_use]
     pub fn joining(mut self, joiner: TurnJoiner) -> Self {
         self.joiner = Some(joiner);

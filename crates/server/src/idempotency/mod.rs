@@ -66,9 +66,9 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// Routes whose operation keeps its answer in its own commit, so that the key need not be claimed before.
 const ONE_COMMIT: [&str; 2] = ["/v1/instances", "/v1/invocations"];
 
-/// What a route makes ids from, so that the same request twice makes the same thing once; and its audit entry, which an operation
-/// of one commit writes itself.
-#[derive(Clone, Default)]
+/// What a route makes ids from, so that the same request twice makes the same thing once; and its
+/// audit entry, which an operation of one commit writes itself.
+#[derive(Clone)]
 pub struct RepeatSafe {
     keyed: Option<Arc<Keyed>>,
     audit: Option<Draft>,
@@ -134,8 +134,8 @@ impl RepeatSafe {
         self.keyed.as_deref()
     }
 
-    /// The write of the audit entry, for the commit of an operation that is answered with this status if it is done; `None` when the
-    /// route is not in the log.
+    /// The write of the audit entry, for the commit of an operation that is answered with this
+    /// status if it is done; `None` when the route is not in the log.
     pub fn audit_write(&self, app: &App, status: StatusCode) -> Option<RecordWrite> {
         self.audit.as_ref().map(|draft| app.audit.write_of(draft, status))
     }

@@ -21,8 +21,9 @@ const MAX_ANSWERS: usize = 1_000;
 /// The largest whole number that every JSON reader keeps.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
-/// Answers any number of calls and leases the next ones. With answers it returns once their outcomes are durable, with the calls that
-/// are available; without answers it waits for calls. A repeat, with the number of the first request, gets the same answer.
+/// Answers any number of calls and leases the next ones. With answers it returns once their
+/// outcomes are durable, with the calls that are available; without answers it waits for calls. A
+/// repeat, with the number of the first request, gets the same answer.
 #[utoipa::path(post, path = "/v1/work/exchange", tag = "work", params(ScopeParameters), request_body = ExchangeWork, responses(
     (status = 200, body = ExchangedWork),
 ))]
@@ -78,7 +79,8 @@ async fn answered(
     let outcomes = segno::join_all(answers.into_iter().map(|answer| outcome(tenant, answer)));
     let (outcomes, fetched) = segno::join(outcomes, fetching).await;
     let items = fetched.unwrap_or_else(|refusal| {
-        // The worker gets its outcomes; its next exchange, without answers, is refused with the reason.
+        // The worker gets its outcomes; its next exchange, without answers, is refused with the
+        // reason.
         tracing::debug!(%refusal, "an exchange fetched nothing");
         Vec::new()
     });
@@ -120,7 +122,8 @@ async fn outcome(tenant: &Tenant, answer: WorkAnswer) -> Result<AnswerOutcome, R
     }
 }
 
-/// Ends an attempt. One that has ended with the same answer already was answered by an earlier request, whose own answer was lost.
+/// Ends an attempt. One that has ended with the same answer already was answered by an earlier
+/// request, whose own answer was lost.
 async fn ended(
     tenant: &Tenant,
     lease: &str,

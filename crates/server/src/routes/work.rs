@@ -1,4 +1,5 @@
-//! The workers' protocol: fetch, heartbeat, complete, fail, release. [`exchange`](super::exchange) does all of it in one request.
+//! The workers' protocol: fetch, heartbeat, complete, fail, release. [`exchange`](super::exchange)
+//! does all of it in one request.
 //!
 //! The requests of this group are not in the audit log: there are thousands a second, each is part of a call that its
 //! instance's history tells of, and the log would drown in them.

@@ -1,5 +1,5 @@
-//! Exchanges of workers by number, so that a repeated request gets the answer of the first one: an idempotency cache in the memory
-//! of a node.
+//! Exchanges of workers by number, so that a repeated request gets the answer of the first one: an
+//! idempotency cache in the memory of a node.
 //!
 //! | a request whose number | gets |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | belongs to another request | a refusal |
 //! | was evicted, or used at another node or before a restart | an answer of its own; leases decide what its answers do |
 //!
-//! Answers are evicted by worker, by age, and, when all of them together are too large, from the tenant that has the most.
+//! Answers are evicted by worker, by age, and, when all of them together are too large, from the
+//! tenant that has the most.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -167,7 +168,8 @@ impl Drop for Exchange {
 }
 
 impl Kept {
-    /// A request for an exchange has ended: an answer is counted, and an exchange without one is forgotten.
+    /// A request for an exchange has ended: an answer is counted, and an exchange without one is
+    /// forgotten.
     fn close(&mut self, prefix: &str, (worker, number): (&Arc<str>, u64), now_ms: u64) {
         let Some(of_tenant) = self.tenants.get_mut(prefix) else { return };
         let Some(of_worker) = of_tenant.workers.get_mut(worker) else { return };

@@ -1,5 +1,5 @@
-//! A concurrency limit that follows the answers of a worker: additive increase, multiplicative decrease (AIMD), by refusals and by
-//! latency. Pure.
+//! A concurrency limit that follows the answers of a worker: additive increase, multiplicative
+//! decrease (AIMD), by refusals and by latency. Pure.
 //!
 //! | what a call shows | what follows |
 //! |---|---|
@@ -20,7 +20,8 @@ const LATE_TIMES: u32 = 4;
 /// And at least so long: below this, latency is that of the network and of this node.
 const LATE_FROM: Duration = Duration::from_millis(50);
 
-/// The fastest answer is that of so many answers, so that a worker that has become slower for good is measured by itself.
+/// The fastest answer is that of so many answers, so that a worker that has become slower for good
+/// is measured by itself.
 const WINDOW: u32 = 64;
 
 /// How a call that was sent has ended.
@@ -28,7 +29,7 @@ const WINDOW: u32 = 64;
 pub enum Ended {
     /// The worker has answered, after this time.
     Answered(Duration),
-    /// The worker has too much to do, or is not there.
+    /// The worker is overloaded or not reachable.
     Overloaded,
 }
 

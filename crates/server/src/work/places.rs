@@ -6,8 +6,9 @@
 //! So no call is leased that has to wait, and calls begin in the order in which they were made.
 //! When a function or scope that was left out has a place again, the next admission has it again.
 //!
-//! How many places one function may take follows from its worker's answers ([`Limit`]). Functions with a low limit would make every
-//! fetch small. The usual fetches leave them out, and fetches of their own get their calls, by their tags.
+//! How many places one function may take follows from its worker's answers ([`Limit`]). Functions
+//! with a low limit would make every fetch small. The usual fetches leave them out, and fetches of
+//! their own get their calls, by their tags.
 //!
 //! How many places one function and one scope (namespace and tenant) may take follows from how many
 //! are free (dynamic thresholds): the more scopes want places, the closer they come to equal shares.
@@ -41,7 +42,8 @@ const MAX_LEFT_OUT_SCOPES: usize = MAX_EXCEPT_PREFIXES / (MAX_WORKER_TAGS + 1);
 pub struct Shares {
     /// All of them.
     pub places: usize,
-    /// For one function, as long as its worker has not shown that it takes more or less; without it as many as for its scope.
+    /// For one function, as long as its worker has not shown that it takes more or less; without it
+    /// as many as for its scope.
     pub of_a_function: Option<usize>,
     /// At most so many for one scope.
     pub of_a_scope: usize,
@@ -248,7 +250,8 @@ impl Places {
         }
     }
 
-    /// Functions with low limits that have places left, and how many calls of them may be fetched at once.
+    /// Functions with low limits that have places left, and how many calls of them may be fetched
+    /// at once.
     fn admissible_low(&self) -> Option<(usize, BTreeSet<String>)> {
         let taken = self.taken();
         if taken.all >= self.shares.places {
@@ -326,7 +329,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The declaration of the function allows so many calls at once. Whether this one is among them.
+    /// The declaration of the function allows so many calls at once. Whether this one is among
+    /// them.
     pub fn bound(&self, most: usize) -> bool {
         let mut taken = self.places.taken();
         let count = taken.by_tag.get(&self.tag).copied().unwrap_or_default();
@@ -363,7 +367,8 @@ impl Drop for Place {
 }
 
 impl Taken {
-    /// Forgets the limit of a function without calls under way, unless it is low; of too many that are, the first.
+    /// Forgets the limit of a function without calls under way, unless it is low; of too many that
+    /// are, the first.
     fn forget_limit(&mut self, tag: &str) {
         if self.by_tag.contains_key(tag) {
             return;

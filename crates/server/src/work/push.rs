@@ -32,8 +32,8 @@ use crate::listen::until_stopped;
 /// Calls that a node sends at once.
 const MAX_PUSHES: usize = 128;
 
-/// Of these, calls of one function as long as nothing is known of its worker, so that one that is slow to answer does not delay
-/// the others.
+/// Of these, calls of one function as long as nothing is known of its worker, so that one that is
+/// slow to answer does not delay the others.
 const PUSHES_OF_A_FUNCTION: usize = 16;
 
 /// Of these, calls of one tenant, so that one with many slow workers does not delay the others.
@@ -55,7 +55,7 @@ const FETCH_WAIT: Duration = Duration::from_secs(30);
 /// Pause before a store that did not answer is asked again.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Statuses by which a worker says that it has too much to do.
+/// Statuses of a worker that is overloaded.
 const OVERLOADED: [u16; 2] = [429, 503];
 
 /// Sends calls.
@@ -270,7 +270,7 @@ impl Pusher {
     }
 }
 
-/// Whether a worker did not take a call because it has too much to do, or is not there.
+/// Whether a worker did not take a call because it is overloaded or not reachable.
 fn is_overload(failure: &Failure) -> bool {
     let status = failure.details.as_ref().and_then(|details| details.decode::<BadStatus>().ok());
     match status {

@@ -1,4 +1,5 @@
-//! Exchanges of workers: their numbers, and what became of an answer whose lease does not hold any more.
+//! Exchanges of workers: their numbers, and what became of an answer whose lease does not hold any
+//! more.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -37,8 +38,8 @@ impl Tenant {
         self.app.detached.run(work).await?
     }
 
-    /// Whether the attempt of a lease has ended with exactly this answer: a request whose answer was lost, with the node that
-    /// took it, finds its lease gone.
+    /// Whether the attempt of a lease has ended with exactly this answer: a request whose answer
+    /// was lost, with the node that took it, finds its lease gone.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -69,7 +70,8 @@ impl Tenant {
         }
     }
 
-    /// Whether the end of an attempt, as its history has it, is this answer; `None` when the history has no end of it.
+    /// Whether the end of an attempt, as its history has it, is this answer; `None` when the
+    /// history has no end of it.
     async fn recorded_end(
         &self,
         lease: &Lease,

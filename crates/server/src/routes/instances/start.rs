@@ -104,8 +104,9 @@ pub async fn restart(
     Ok(answer(&tenant, &repeat, (started.instance, true), Duration::ZERO))
 }
 
-/// Starts an instance in one commit with its audit entry and the answer under the idempotency key of the request, if it has one: all of
-/// it is there, or nothing. `None` when the instance is there already: then nothing was done.
+/// Starts an instance in one commit with its audit entry and the answer under the idempotency key
+/// of the request, if it has one: all of it is there, or nothing. `None` when the instance is there
+/// already: then nothing was done.
 ///
 /// # Errors
 /// Those of the start.

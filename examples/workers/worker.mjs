@@ -9,6 +9,8 @@ import { setTimeout as pause } from "node:timers/promises";
 const SERVER = process.argv[2].replace(/\/$/, "");
 const WORKER = `node-${hostname()}-${process.pid}`;
 const [LEASE_MS, AT_ONCE] = [5_000, 4];
+let number = Date.now(); // an exchange that is repeated keeps its number
+const jobs = new Set(); // those that run now
 
 const FUNCTIONS = {
   "word-count": (text) => text.split(/\s+/).filter(Boolean).length,
@@ -24,58 +26,53 @@ const FUNCTIONS = {
   },
 };
 
-// Repeats what the server does not answer, with growing pauses: by its lease an answer counts once.
-async function post(verb, body) {
+// Answers calls and gets the next ones. What the server does not answer is repeated, with growing pauses.
+async function exchange(answers, fetching) {
   const headers = { "content-type": "application/json", authorization: `Bearer ${process.env.SEGNO_KEY ?? ""}` };
-  const call = { method: "POST", headers, body: JSON.stringify(body) };
+  const body = JSON.stringify({ worker: WORKER, number: number++, answers, ...fetching });
   for (let [ms, trouble] = [100]; ; ms = Math.min(2 * ms, 5_000)) {
-    const response = await fetch(`${SERVER}/v1/work/${verb}`, call).catch((error) => void (trouble = error));
+    const sent = fetch(`${SERVER}/v1/work/exchange`, { method: "POST", headers, body });
+    const response = await sent.catch((error) => void (trouble = error));
     const text = await response?.text().catch(() => null);
-    if (response?.ok && text !== null) return text && JSON.parse(text);
-    if (response?.status < 500) throw Object.assign(new Error(`${verb}: ${text}`), { status: response.status });
-    console.error(`${SERVER}/v1/work/${verb}: ${trouble?.cause ?? text}; trying again`);
-    await pause(ms);
+    if (response?.ok && text !== null) return JSON.parse(text);
+    console.error(`${SERVER}: ${trouble?.cause ?? text}; trying again`);
+    await pause(response?.status < 500 ? 1_000 : ms);
+    if (response?.status < 500) return { outcomes: [], items: [] };
   }
 }
 
-async function keepAlive(job, ended, stop) {
-  while (await pause(LEASE_MS / 3, true, { signal: ended }).catch(() => false)) {
-    try {
-      const answer = await post("heartbeat", { lease: job.lease, extend_ms: LEASE_MS, progress: job.progress });
-      job.lease = answer.lease ?? job.lease;
-      if (answer.action === "cancel") return stop.abort();
-    } catch (error) {
-      if (error.status === 409) return stop.abort();
-    }
+// Extends the leases of all jobs that run, in one exchange, and stops those whose answers are not wanted any more.
+async function keepAlive() {
+  while (await pause(LEASE_MS / 3, true)) {
+    const beating = [...jobs];
+    const beats = beating.map(({ lease, progress }) => ({ heartbeat: { lease, progress, extend_ms: LEASE_MS } }));
+    const { outcomes } = beats.length > 0 ? await exchange(beats) : { outcomes: [] };
+    outcomes.forEach((outcome, at) => {
+      beating[at].lease = outcome.lease ?? beating[at].lease;
+      if (outcome.status === "cancel" || outcome.problem?.status === 409) beating[at].abort();
+    });
   }
 }
 
 async function run(item) {
-  const [ended, stop] = [new AbortController(), new AbortController()];
-  const job = { lease: item.lease, progress: null, stop: stop.signal };
-  const heart = keepAlive(job, ended.signal, stop);
+  const stop = new AbortController();
+  const job = { lease: item.lease, progress: null, stop: stop.signal, abort: () => stop.abort() };
+  jobs.add(job);
   let [verb, answer] = ["complete", {}];
   try {
     answer.result = (await FUNCTIONS[item.function](item.input, job)) ?? null;
   } catch (error) {
     [verb, answer] = ["fail", { message: String(error) }];
   }
-  ended.abort();
-  await heart;
-  if (!stop.signal.aborted) await post(verb, { lease: job.lease, ...answer });
+  jobs.delete(job);
+  return stop.signal.aborted ? [] : [{ [verb]: { lease: job.lease, ...answer } }];
 }
 
 async function work() {
   const functions = Object.keys(FUNCTIONS); // with a pool: those of it that this worker has
-  const ask = { worker: WORKER, pool: process.argv[3], functions, lease_ms: LEASE_MS, wait_ms: 20_000 };
-  while (true) {
-    try {
-      for (const item of (await post("fetch", ask)).items) await run(item);
-    } catch (error) {
-      console.error(`${error.message}; trying again`);
-      await pause(1_000);
-    }
-  }
+  const ask = { pool: process.argv[3], functions, max_items: 1, lease_ms: LEASE_MS, wait_ms: 20_000 };
+  let got = { items: [] };
+  while (true) got = await exchange((await Promise.all(got.items.map(run))).flat(), ask);
 }
 
-await Promise.all(Array.from({ length: AT_ONCE }, work));
+await Promise.all([keepAlive(), ...Array.from({ length: AT_ONCE }, work)]);

@@ -2,12 +2,13 @@
 """A complete Segno worker: SEGNO_KEY=segno_… ./worker.py http://127.0.0.1:7070 [POOL]
 
 It runs the functions below, keeps their leases alive, and stops what is cancelled. Python's standard library is enough."""
-import json, os, socket, sys, threading, time
-from urllib import error, request
+import itertools, json, os, socket, sys, threading, time
+from urllib import request
 
 SERVER, POOL = sys.argv[1].rstrip("/"), {"pool": name for name in sys.argv[2:3]}
 WORKER = f"python-{socket.gethostname()}-{os.getpid()}"
-LEASE_MS, AT_ONCE = 5_000, 4
+LEASE_MS, AT_ONCE, JOBS = 5_000, 4, set()  # JOBS has those that run now
+NUMBERS = itertools.count(time.time_ns() // 1_000_000)  # an exchange that is repeated keeps its number
 
 
 def await_file(path, job):
@@ -20,60 +21,58 @@ def await_file(path, job):
 FUNCTIONS = {"word-count": lambda text, _job: len(text.split()), "await-file": await_file}
 
 
-def post(verb, body):
-    """Repeats what the server does not answer, with growing pauses: by its lease an answer counts once."""
+def exchange(answers, **fetch):
+    """Answers calls and gets the next ones. What the server does not answer is repeated, with growing pauses."""
     headers = {"content-type": "application/json", "authorization": f"Bearer {os.environ.get('SEGNO_KEY', '')}"}
-    call, pause = request.Request(f"{SERVER}/v1/work/{verb}", json.dumps(body).encode(), headers), 0.1
+    body = {"worker": WORKER, "number": next(NUMBERS), "answers": answers, **fetch}
+    call, pause = request.Request(f"{SERVER}/v1/work/exchange", json.dumps(body).encode(), headers), 0.1
     while True:
         try:
             with request.urlopen(call, timeout=60) as response:
-                return json.loads(response.read() or "null")
+                return json.load(response)
         except Exception as trouble:
+            print(f"{call.full_url}: {trouble} {getattr(trouble, 'read', bytes)().decode()}; trying again", file=sys.stderr)
             if getattr(trouble, "code", 500) < 500:
-                raise
-            print(f"{call.full_url}: {trouble}; trying again", file=sys.stderr)
+                return time.sleep(1) or {"outcomes": [], "items": []}
         time.sleep(pause := min(2 * pause, 5))
 
 
 class Job:
     def __init__(self, item):
-        self.item, self.lease, self.progress = item, item["lease"], None
-        self.stop, self.ended = threading.Event(), threading.Event()
-
-    def keep_alive(self):
-        while not self.ended.wait(LEASE_MS / 3_000):
-            try:
-                answer = post("heartbeat", {"lease": self.lease, "extend_ms": LEASE_MS, "progress": self.progress})
-                self.lease, lost = answer.get("lease", self.lease), answer["action"] == "cancel"
-            except error.HTTPError as refusal:
-                lost = refusal.code == 409
-            if lost:
-                return self.stop.set()
+        self.item, self.lease, self.progress, self.stop = item, item["lease"], None, threading.Event()
 
     def run(self):
-        (heart := threading.Thread(target=self.keep_alive, daemon=True)).start()
+        JOBS.add(self)
         try:
             verb, answer = "complete", {"result": FUNCTIONS[self.item["function"]](self.item["input"], self)}
         except Exception as failure:
             verb, answer = "fail", {"message": repr(failure)}
-        self.ended.set()
-        heart.join()
-        if not self.stop.is_set():
-            post(verb, {"lease": self.lease, **answer})
+        JOBS.discard(self)
+        return [] if self.stop.is_set() else [{verb: {"lease": self.lease, **answer}}]
 
 
-def work(others=AT_ONCE - 1):
-    """Runs calls for ever, one after the other, here and in as many other threads."""
-    for _ in range(others):
-        threading.Thread(target=work, args=[0], daemon=True).start()
-    ask = {"worker": WORKER, "functions": list(FUNCTIONS), "lease_ms": LEASE_MS, "wait_ms": 20_000, **POOL}
+def keep_alive():
+    """Extends the leases of all jobs that run, in one exchange, and stops those whose answers are not wanted any more."""
+    while time.sleep(LEASE_MS / 3_000) is None:
+        beats = {job: {"lease": job.lease, "extend_ms": LEASE_MS, "progress": job.progress} for job in list(JOBS)}
+        outcomes = exchange([{"heartbeat": beat} for beat in beats.values()])["outcomes"] if beats else []
+        for job, outcome in zip(beats, outcomes):
+            job.lease = outcome.get("lease", job.lease)
+            if outcome["status"] == "cancel" or outcome.get("problem", {}).get("status") == 409:
+                job.stop.set()
+
+
+def run_calls():
+    answers, functions = [], list(FUNCTIONS)  # with a pool: those of it that this worker has
     while True:
-        try:
-            for item in post("fetch", ask)["items"]:
-                Job(item).run()
-        except error.HTTPError as refusal:
-            print(f"{refusal}: {refusal.read().decode()}", file=sys.stderr)
-            time.sleep(1)
+        got = exchange(answers, functions=functions, max_items=1, lease_ms=LEASE_MS, wait_ms=20_000, **POOL)
+        answers = [answer for item in got["items"] for answer in Job(item).run()]
+
+
+def work():
+    for task in [keep_alive] + [run_calls] * (AT_ONCE - 1):
+        threading.Thread(target=task, daemon=True).start()
+    run_calls()
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::Json;
+use crate::{Json, Problem};
 
 /// What a worker asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchWork {
     /// Name of the worker, for people: letters, digits and `-_.:`.
@@ -125,7 +125,7 @@ pub struct WorkItem {
 }
 
 /// A sign of life.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Heartbeat {
     /// The lease.
@@ -166,7 +166,7 @@ pub struct HeartbeatAnswer {
 }
 
 /// A result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteWork {
     /// The lease.
@@ -177,7 +177,7 @@ pub struct CompleteWork {
 }
 
 /// Sort of a failure that a worker may report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCategory {
     /// The function itself says that it failed.
@@ -194,7 +194,7 @@ pub enum FailureCategory {
 }
 
 /// A failure. The retry policy of the call decides what follows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailWork {
     /// The lease.
@@ -220,7 +220,7 @@ pub struct FailWork {
 }
 
 /// Gives a call back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseWork {
     /// The lease.
@@ -229,4 +229,165 @@ pub struct ReleaseWork {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 86_400_000)]
     pub delay_ms: Option<u64>,
+}
+
+/// Answers to calls that a worker holds, and what it asks for next, in one request.
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeWork {
+    /// Name of the worker: letters, digits and `-_.:`.
+    #[schema(min_length = 1, max_length = 128, example = "render-3")]
+    pub worker: String,
+    /// Number of this exchange, up to 2^53 - 1: any that the worker has not used before. A request
+    /// that is repeated has the number of the first one and gets its answer. Take the time in
+    /// milliseconds for the first, so that a worker that was started again uses no number twice.
+    pub number: u64,
+    /// What to do with leases, in any order; each is the body of the single call of its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 1000)]
+    pub answers: Vec<WorkAnswer>,
+    /// At most this many calls; none with 0.
+    #[serde(default)]
+    #[schema(maximum = 100)]
+    pub max_items: usize,
+    /// As in `POST /v1/work/fetch`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 1000)]
+    pub functions: Vec<String>,
+    /// As in `POST /v1/work/fetch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 128, example = "cloud-01")]
+    pub pool: Option<String>,
+    /// As in `POST /v1/work/fetch`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 5)]
+    pub tags: Vec<String>,
+    /// As in `POST /v1/work/fetch`.
+    #[serde(default = "yes")]
+    pub untagged: bool,
+    /// As in `POST /v1/work/fetch`.
+    #[serde(default = "half_a_minute_ms")]
+    #[schema(minimum = 10, maximum = 86_400_000)]
+    pub lease_ms: u64,
+    /// How long to wait for work when there is none. A request with answers does not wait.
+    #[serde(default)]
+    #[schema(maximum = 60_000)]
+    pub wait_ms: u64,
+}
+
+impl ExchangeWork {
+    /// An exchange that fetches what a request asks for and has no answers yet.
+    pub fn new(number: u64, fetch: FetchWork) -> Self {
+        let FetchWork { worker, functions, pool, tags, untagged, max_items, lease_ms, wait_ms } = fetch;
+        let answers = Vec::new();
+        ExchangeWork {
+            worker,
+            number,
+            answers,
+            max_items,
+            functions,
+            pool,
+            tags,
+            untagged,
+            lease_ms,
+            wait_ms,
+        }
+    }
+
+    /// The answers, and what is fetched; `None` when nothing is.
+    pub fn split(self) -> (Vec<WorkAnswer>, Option<FetchWork>) {
+        let ExchangeWork { worker, answers, max_items, functions, pool, tags, untagged, lease_ms, .. } = self;
+        let wait_ms = if answers.is_empty() { self.wait_ms } else { 0 };
+        let fetch = FetchWork { worker, functions, pool, tags, untagged, max_items, lease_ms, wait_ms };
+        (answers, (max_items > 0).then_some(fetch))
+    }
+}
+
+/// What to do with a lease.
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkAnswer {
+    /// Answer the call with its result.
+    Complete(CompleteWork),
+    /// Answer it with a failure.
+    Fail(FailWork),
+    /// Extend the lease.
+    Heartbeat(Heartbeat),
+    /// Give the call back.
+    Release(ReleaseWork),
+}
+
+/// What became of the answers, and the next calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExchangedWork {
+    /// One for each answer, in their order.
+    pub outcomes: Vec<AnswerOutcome>,
+    /// Calls that the worker has leased, oldest first.
+    pub items: Vec<WorkItem>,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AnswerOutcome {
+    /// What it is.
+    pub status: OutcomeStatus,
+    /// With `continue`: the extended lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+    /// With `continue`: when it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_expires_at: Option<Timestamp>,
+    /// With `cancel`: `cancelled` or `timed-out`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// With `refused`: the problem that the single call would have been answered with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Box<Problem>>,
+}
+
+/// The kinds of outcomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeStatus {
+    /// The answer is stored.
+    Done,
+    /// Of a heartbeat: go on, with the new lease.
+    Continue,
+    /// Of a heartbeat: stop, the answer is not wanted any more.
+    Cancel,
+    /// Nothing was changed, or it is unknown whether something was: the problem has which.
+    Refused,
+}
+
+impl AnswerOutcome {
+    /// The answer is stored.
+    pub fn done() -> Self {
+        AnswerOutcome {
+            status: OutcomeStatus::Done,
+            lease: None,
+            lease_expires_at: None,
+            reason: None,
+            problem: None,
+        }
+    }
+
+    /// It is refused.
+    pub fn refused(problem: Problem) -> Self {
+        AnswerOutcome {
+            status: OutcomeStatus::Refused,
+            problem: Some(Box::new(problem)),
+            ..AnswerOutcome::done()
+        }
+    }
+}
+
+impl From<HeartbeatAnswer> for AnswerOutcome {
+    fn from(answer: HeartbeatAnswer) -> Self {
+        let HeartbeatAnswer { action, lease, lease_expires_at, reason } = answer;
+        let status = match action {
+            HeartbeatAction::Continue => OutcomeStatus::Continue,
+            HeartbeatAction::Cancel => OutcomeStatus::Cancel,
+        };
+        AnswerOutcome { status, lease, lease_expires_at, reason, problem: None }
+    }
 }

@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use segno_stores::StoreUrl;
 
@@ -31,6 +33,9 @@ pub enum Command {
     Dag(DagArguments),
     /// Fill a store with very many instances, and measure SQL over them at a server.
     Sql(SqlArguments),
+    /// Call a function that runs in another process: server, worker and clients are processes of
+    /// their own.
+    Remote(RemoteArguments),
 }
 
 impl Command {
@@ -46,6 +51,7 @@ impl Command {
             Command::Dag(arguments) => &mut arguments.json,
             Command::Sql(SqlArguments { verb: SqlVerb::Fill(arguments) }) => &mut arguments.json,
             Command::Sql(SqlArguments { verb: SqlVerb::Query(arguments) }) => &mut arguments.json,
+            Command::Remote(arguments) => &mut arguments.json,
         };
         *json = true;
         self
@@ -142,6 +148,78 @@ pub struct DagArguments {
     /// Print a JSON object instead of lines of text.
     #[arg(long)]
     pub json: bool,
+}
+
+/// How calls of a function in another process are measured.
+#[derive(Debug, Clone, Args)]
+pub struct RemoteArguments {
+    /// How a call reaches the worker.
+    #[arg(long, value_enum, default_value_t = RemoteMode::Pull)]
+    pub mode: RemoteMode,
+
+    /// Clients at once; each makes a call, waits for its result, and makes the next.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    pub clients: u32,
+
+    /// Store of the server: `memory:`, `segno:DIR` or `postgres://…`. It should be empty.
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub store: StoreUrl,
+
+    /// How long to measure, after a short warm-up.
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub seconds: u64,
+
+    /// With `--mode pull`: answer each call by a request of its own instead of by `POST
+    /// /v1/work/exchange`.
+    #[arg(long)]
+    pub single: bool,
+
+    /// Program of the server; `segno` in the directory of this program without it.
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+
+    /// Print a JSON object instead of lines of text.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Be this part of a measurement that another process makes.
+    #[arg(long, value_enum, hide = true, requires = "peer")]
+    pub part: Option<RemotePart>,
+
+    /// The server of that measurement.
+    #[arg(long, hide = true)]
+    pub peer: Option<String>,
+}
+
+/// How a call reaches a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RemoteMode {
+    /// The worker fetches calls of a remote function.
+    Pull,
+    /// The server sends calls of a remote function to the URL of the worker.
+    Push,
+    /// The server runs a function of the executor `http`.
+    Http,
+}
+
+impl RemoteMode {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            RemoteMode::Pull => "pull",
+            RemoteMode::Push => "push",
+            RemoteMode::Http => "http",
+        }
+    }
+}
+
+/// A process of a measurement beside the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RemotePart {
+    /// Runs the function.
+    Worker,
+    /// Calls it.
+    Clients,
 }
 
 /// SQL over very many instances.

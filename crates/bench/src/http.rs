@@ -168,6 +168,9 @@ fn parse(bytes: &[u8]) -> anyhow::Result<Option<(u16, Vec<u8>)>> {
     let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let head = std::str::from_utf8(&bytes[..end])?;
     let status = head.split(' ').nth(1).context("the answer has no status")?.parse()?;
+    if status == 204 {
+        return Ok(Some((status, Vec::new())));
+    }
     let length = head
         .lines()
         .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:").map(str::to_owned));

@@ -10,6 +10,7 @@
 //! | `recurring` | recurring actions, many of them due at once: `segno-bench recurring --store URL` |
 //! | `runbook` | a batch of many members: `segno-bench runbook --store URL` |
 //! | `dag` | runs of a DAG: `segno-bench dag --store URL --ledger URL` |
+//! | `remote` | calls of a function in another process: `segno-bench remote --mode pull --store URL` |
 //! | `sql` | SQL over very many instances: `segno-bench sql fill --store URL`, `segno-bench sql query --server URL` |
 //! | `nodes` | the nodes that a workload runs on, and what they cost |
 //! | `usage` | processor time and memory of this process |
@@ -24,6 +25,7 @@ mod floor;
 mod http;
 mod nodes;
 mod recurring;
+mod remote;
 mod report;
 mod runbook;
 mod sql;
@@ -41,7 +43,8 @@ use workload::{Bench, Workload};
 
 pub use arguments::{
     Arguments, Command, DagArguments, FloorArguments, HttpArguments, HttpLoad, RecurringArguments,
-    RunArguments, RunbookArguments, SqlArguments, SqlFillArguments, SqlQueryArguments, SqlVerb, WorkloadName,
+    RemoteArguments, RemoteMode, RemotePart, RunArguments, RunbookArguments, SqlArguments, SqlFillArguments,
+    SqlQueryArguments, SqlVerb, WorkloadName,
 };
 
 /// Does what was asked for and prints what was measured.
@@ -57,6 +60,7 @@ pub async fn run(command: &Command) -> anyhow::Result<()> {
         Command::Runbook(arguments) => runbook::run(arguments).await,
         Command::Dag(arguments) => dag::run(arguments).await,
         Command::Sql(arguments) => sql::run(arguments).await,
+        Command::Remote(arguments) => remote::run(arguments).await,
     }
 }
 

@@ -34,12 +34,15 @@ use crate::problem::{Code, Refusal};
 use crate::{extract, operation, refused, request_id};
 
 /// Routes that are POSTs for their bodies and leave nothing behind: a caller that has gone gets no
-/// work leased, and needs no preview.
-const OF_CALLER: [&str; 5] =
-    [FETCH, RECEIVE, "/v1/recurring/preview", "/v1/runbooks/{name}/preview", "/v1/sql"];
+/// work leased, and needs no preview. An exchange detaches its answers itself.
+const OF_CALLER: [&str; 6] =
+    [FETCH, EXCHANGE, RECEIVE, "/v1/recurring/preview", "/v1/runbooks/{name}/preview", "/v1/sql"];
 
 /// The route by which workers get work.
 const FETCH: &str = "/v1/work/fetch";
+
+/// The route by which workers answer calls and get the next ones.
+const EXCHANGE: &str = "/v1/work/exchange";
 
 /// The route by which receivers get messages.
 const RECEIVE: &str = "/v1/bus/{topic}/{subscription}/receive";

@@ -528,8 +528,9 @@ impl From<ProviderError> for Refusal {
 }
 
 impl Refusal {
-    fn body(&self) -> Vec<u8> {
-        let problem = Problem {
+    /// The problem as it goes over the wire.
+    pub fn problem(&self) -> Problem {
+        Problem {
             page: format!("{PAGES}{}", self.code),
             title: self.title.to_owned(),
             status: self.status.as_u16(),
@@ -538,8 +539,11 @@ impl Refusal {
             error: self.missing.map(|what| format!("{what} not found")),
             errors: self.errors.clone(),
             request_id: crate::request_id::current(),
-        };
-        serde_json::to_vec(&problem).unwrap_or_default()
+        }
+    }
+
+    fn body(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.problem()).unwrap_or_default()
     }
 
     /// The answer as it is sent to a peer whose request was not read, on a connection that ends with it.

@@ -51,7 +51,7 @@ use crate::stats::Collector;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
 use crate::views::{RunbookViewError, RunbookViews};
-use crate::work::{LeaseSeal, Presence, Pusher};
+use crate::work::{Exchanges, LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -208,7 +208,8 @@ impl ServerBuilder {
         let runtime = match works {
             false => None,
             true => {
-                let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
+                // Turns that join calls of workers are part of the requests that answer them.
+                let builder = Runtime::builder(tracked.clone()).registry(registry).options(options);
                 let builder =
                     builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(observers.clone());
                 let builder = match &archive {
@@ -233,11 +234,15 @@ impl ServerBuilder {
             .clock(self.clock.clone())
             .ids(self.ids.clone())
             .max_deliveries(self.settings.runtime.max_deliveries)
-            .dead_letter_prefix(Scope::prefix_of)
-            .build()?;
+            .dead_letter_prefix(Scope::prefix_of);
+        let work = match &runtime {
+            Some(runtime) => work.joining(runtime.joiner()).build()?,
+            None => work.build()?,
+        };
         let seal =
             LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
         let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
+        let exchanges = Exchanges::new(self.clock.clone());
         let relay = Relay {
             hub: hub.clone(),
             store: self.store.clone(),
@@ -246,6 +251,7 @@ impl ServerBuilder {
         };
         let mut background = vec![
             tokio::spawn(presence.clone().keep(stopping.clone())),
+            tokio::spawn(exchanges.clone().keep(stopping.clone())),
             tokio::spawn(recorder.run(stopping.clone())),
             tokio::spawn(relay.run(stopping.clone())),
         ];
@@ -378,6 +384,7 @@ impl ServerBuilder {
             work,
             seal,
             presence,
+            exchanges,
             hub,
             keys,
             sessions,

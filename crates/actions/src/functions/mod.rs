@@ -65,7 +65,7 @@ pub use names::{CallName, FunctionName, HookName, Letters, Namespace, PoolName, 
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
 pub use process::{FunctionLog, LogKey, LogRow};
-pub use push::{PushDelivery, Pushed};
+pub use push::{PushDelivery, PushTarget, Pushed};
 pub use reading::Fetch;
 pub use remote::{Push, RemoteSettings};
 pub use rust::RustSettings;

@@ -10,11 +10,22 @@ use super::function::Executor;
 use super::http::{self, HttpCall, Subject};
 use super::invoke::failure;
 use super::names::{CallName, Scope};
+use super::remote::Push;
+
+/// Where the calls of a function are sent, as it is declared now.
+pub struct PushTarget(Push);
+
+impl PushTarget {
+    /// At most so many calls at once.
+    pub fn max_in_flight(&self) -> usize {
+        self.0.max_in_flight.map_or(usize::MAX, usize::from)
+    }
+}
 
 /// What is handed to a worker.
 pub struct PushDelivery<'a> {
-    /// The function.
-    pub function: &'a CallName,
+    /// Where to.
+    pub target: &'a PushTarget,
     /// The same for every attempt and delivery of the call.
     pub idempotency_key: &'a str,
     /// What the worker gets to see.
@@ -33,26 +44,32 @@ pub enum Pushed {
 }
 
 impl Functions {
-    /// Sends a call to the worker that its function names.
+    /// Where the calls of a function are sent.
     ///
     /// # Errors
-    /// Failures as of the executor `http`; `function-is-remote` when the function is not pushed any more.
-    pub async fn push(&self, scope: &Scope, delivery: PushDelivery<'_>) -> Result<Pushed, Failure> {
-        let name = delivery.function.in_catalogue().map_err(|error| failure(&error))?;
-        let function = self.function_of(scope, &name).await?;
-        let push = match function.executor {
+    /// `unknown-function`; `function-is-remote` when the function is not pushed any more.
+    pub async fn push_target(&self, scope: &Scope, function: &CallName) -> Result<PushTarget, Failure> {
+        let name = function.in_catalogue().map_err(|error| failure(&error))?;
+        let declared = self.function_of(scope, &name).await?;
+        let push = match declared.executor {
             Executor::Remote(remote) => remote.push,
             _ => None,
         };
-        let Some(push) = push else {
+        push.map(PushTarget).ok_or_else(|| {
             let message = format!(
-                "function {} is not pushed any more since this call was made, so no node sends it; call it again",
-                delivery.function
+                "function {function} is not pushed any more since this call was made, so no node sends it; call it again"
             );
-            return Err(Failure::new(Category::Configuration, message).code("function-is-remote"));
-        };
+            Failure::new(Category::Configuration, message).code("function-is-remote")
+        })
+    }
+
+    /// Sends a call to the worker of its function.
+    ///
+    /// # Errors
+    /// Failures as of the executor `http`.
+    pub async fn push(&self, delivery: PushDelivery<'_>) -> Result<Pushed, Failure> {
         let call = HttpCall {
-            settings: &push.to_http(),
+            settings: &delivery.target.0.to_http(),
             clients: &self.inner.clients,
             idempotency_key: delivery.idempotency_key,
             timeout: Some(delivery.timeout),

@@ -30,7 +30,13 @@ pub struct Push {
     /// Host names, addresses and networks (`10.1.0.0/16`) that may be called although they are private.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_hosts: Vec<String>,
+    /// Most calls that a node sends at once; without it, the worker's answers alone decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_in_flight: Option<u16>,
 }
+
+/// Most calls of one function that a declaration may allow a node to send at once.
+const MOST_IN_FLIGHT: u16 = 64;
 
 impl Push {
     /// The HTTP call that a delivery is: pushing has no rules of its own about addresses, signatures or answers.
@@ -48,6 +54,10 @@ impl Push {
 impl RemoteSettings {
     pub(crate) fn check(&self) -> Result<(), FunctionError> {
         let Some(push) = &self.push else { return Ok(()) };
+        if push.max_in_flight.is_some_and(|most| !(1..=MOST_IN_FLIGHT).contains(&most)) {
+            let problem = format!("must be 1 to {MOST_IN_FLIGHT}");
+            return Err(FunctionError::invalid("push.max_in_flight", problem));
+        }
         push.to_http().check().map_err(|error| match error {
             FunctionError::InvalidFunction { field, problem } if field == "signing_secret" => {
                 FunctionError::invalid("push.secret", problem)

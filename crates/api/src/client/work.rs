@@ -6,7 +6,10 @@ use reqwest::Method;
 use serde::Serialize;
 
 use super::{Client, ClientError, PageRequest};
-use crate::work::{CompleteWork, FailWork, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer, ReleaseWork};
+use crate::work::{
+    CompleteWork, ExchangeWork, ExchangedWork, FailWork, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer,
+    ReleaseWork,
+};
 use crate::worker::WorkerList;
 
 impl Client {
@@ -18,6 +21,18 @@ impl Client {
         // The time to wait is part of the body; here it only makes the patience of the connection longer.
         let patience = super::ANSWER_TIMEOUT + Duration::from_millis(request.wait_ms);
         let call = self.request(Method::POST, &["v1", "work", "fetch"], Duration::ZERO).timeout(patience);
+        self.read(call.json(request)).await
+    }
+
+    /// Answers calls and leases the next ones in one request, which may be repeated: with the same
+    /// number it gets the same answer.
+    ///
+    /// # Errors
+    /// `invalid-request` when a field is out of range, `too-many-waits` when no more requests may
+    /// wait. What is wrong with one answer is its outcome.
+    pub async fn exchange_work(&self, request: &ExchangeWork) -> Result<ExchangedWork, ClientError> {
+        let patience = super::ANSWER_TIMEOUT + Duration::from_millis(request.wait_ms);
+        let call = self.request(Method::POST, &["v1", "work", "exchange"], Duration::ZERO).timeout(patience);
         self.read(call.json(request)).await
     }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::ids::derived_uuid;
 use crate::limits::{MAX_EVENTS_PER_EXECUTION, MAX_HISTORY_BYTES};
 use crate::payload::Payload;
-use crate::work_item::{ActivityExecute, WorkItem};
+use crate::work_item::WorkItem;
 
 use super::drive::RootWake;
 use super::journal::{Journal, Mode, StepFuture};
@@ -313,11 +313,11 @@ impl Execution {
     /// Whether an activity of this very execution is all that is open, and a turn may be lost without much harm: a long history that
     /// had to be replayed must have grown by an eighth since, so that replays take a bounded share of all work however often
     /// turns are lost.
-    pub(crate) fn waits_only_for(&self, activity: &ActivityExecute) -> bool {
-        let key = || derived_uuid(self.started().seed, activity.id);
+    pub(crate) fn waits_only_for(&self, activity_id: u64, idempotency_key: &str) -> bool {
+        let key = || derived_uuid(self.started().seed, activity_id);
         self.operations.len() == 1
-            && self.operations.contains_key(&activity.id)
-            && Uuid::try_parse(&activity.idempotency_key) == Ok(key())
+            && self.operations.contains_key(&activity_id)
+            && Uuid::try_parse(idempotency_key) == Ok(key())
             && self.last_event_id >= self.replayed_events + self.replayed_events / 8
             && !self.has_runnable_steps()
     }

@@ -67,7 +67,9 @@ pub(super) fn to_ack(
     }
 }
 
-/// Commits a turn, which ends an execution if there is a span. An error of the store never fails an instance: it is tried again for as long as the lock holds.
+/// Commits a turn, which ends an execution if there is a span. An error of the store never fails an
+/// instance: the commit is retried for as long as the lock holds. A turn that joins its activity is
+/// tried once: the end of the activity can still be committed by itself.
 pub(super) async fn ack(
     shared: &Shared,
     instance: &str,
@@ -86,7 +88,10 @@ pub(super) async fn ack(
             }
         }
     };
-    let committed = shared.insist("a turn could not be committed", commit).await;
+    let committed = match turn.lock {
+        TurnLock::Instance => shared.insist("a turn could not be committed", commit).await,
+        TurnLock::Activity { .. } => shared.store.ack_orchestration_item(Arc::clone(&turn)).await,
+    };
     match &committed {
         Ok(()) => {
             shared.leases.stop_activities(&turn.cancelled_activities);

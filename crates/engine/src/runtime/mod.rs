@@ -9,7 +9,7 @@ mod batch;
 mod begin;
 mod commit;
 mod end;
-mod join;
+pub(crate) mod join;
 mod leases;
 mod observer;
 mod options;
@@ -45,6 +45,7 @@ pub(crate) use restart::REPLACED;
 
 pub use admission::{ActivityAdmission, ActivityPlace, AdmittedFetch};
 pub use archive::{Archive, ArchiveBatch, ArchiveError, ArchivedHistory};
+pub use join::TurnJoiner;
 pub use observer::{ChangeKind, EndedExecution, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
@@ -85,6 +86,7 @@ pub struct Runtime {
     client: Client,
     clock: Arc<dyn Clock>,
     node_id: Arc<str>,
+    joiner: TurnJoiner,
     stage: watch::Sender<Stage>,
     dispatchers: Vec<JoinHandle<()>>,
     helpers: Vec<JoinHandle<()>>,
@@ -113,6 +115,11 @@ impl Runtime {
     /// Name of this node.
     pub fn node_id(&self) -> &str {
         &self.node_id
+    }
+
+    /// Lets turns of this node join activities that workers outside of it have run.
+    pub fn joiner(&self) -> TurnJoiner {
+        self.joiner.clone()
     }
 
     /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` drops the activities
@@ -263,7 +270,8 @@ impl RuntimeBuilder {
             dispatchers.push(tokio::spawn(worker::run_admitted(shared.clone(), admission)));
         }
         tracing::info!(node = %node_id, store = shared.store.name(), "runtime started");
-        Ok(Runtime { client, clock: self.clock, node_id, stage, dispatchers, helpers })
+        let joiner = TurnJoiner::new(&shared);
+        Ok(Runtime { client, clock: self.clock, node_id, joiner, stage, dispatchers, helpers })
     }
 }
 

@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use crate::limits::{MAX_RESIDENT_BYTES, MAX_RESIDENT_EXECUTION_BYTES};
 use crate::replay::Execution;
 use crate::store::{ExecutionPosition, ResidentExecutions};
-use crate::work_item::ActivityExecute;
 
 /// Says that the commit that made an execution what it is went through. Dropped unsaid, it did not.
 pub(super) struct Confirmation(oneshot::Sender<()>);
@@ -113,11 +112,15 @@ impl Resident {
     }
 
     /// Takes an execution out if an activity that has ended is all that it waits for.
-    pub(super) async fn take_waiting(&self, activity: &ActivityExecute) -> Option<Box<Execution>> {
-        let instance = activity.instance.as_str();
+    pub(super) async fn take_waiting(
+        &self,
+        instance: &str,
+        activity_id: u64,
+        idempotency_key: &str,
+    ) -> Option<Box<Execution>> {
         let entry = {
             let mut entries = Self::lock(self.entries.as_ref()?);
-            let waits = entries.peek(instance)?.execution.waits_only_for(activity);
+            let waits = entries.peek(instance)?.execution.waits_only_for(activity_id, idempotency_key);
             waits.then(|| entries.pop(instance)).flatten()?
         };
         entry.confirmed.await.is_ok().then_some(entry.execution)

@@ -31,14 +31,15 @@ pub(super) enum Stop {
     Abandon { delay: Duration, reason: String },
     /// Give the batch back because this node cannot do it; the delivery does not count.
     NotHere { delay: Duration, reason: String },
+    /// The store did not answer: nothing is wrong with the turn, so the delivery does not count.
+    Unanswered(ProviderError),
 }
 
 impl From<ProviderError> for Stop {
     fn from(error: ProviderError) -> Self {
         match error.kind() {
             ErrorKind::LockLost => Stop::Lost(error),
-            // The store was away: nothing is wrong with the turn, so the delivery does not count.
-            ErrorKind::Unavailable => Stop::NotHere { delay: Duration::ZERO, reason: error.to_string() },
+            ErrorKind::Unavailable => Stop::Unanswered(error),
             _ => Stop::Abandon { delay: Duration::from_secs(1), reason: error.to_string() },
         }
     }
@@ -64,6 +65,10 @@ pub(super) async fn process(shared: &Shared, item: Box<OrchestrationItem>) {
         Err(Stop::NotHere { delay, reason }) => {
             tracing::warn!(instance = &*instance, reason, ?delay, "the turn is left to another node");
             Box::pin(commit::abandon(shared, token, delay, true)).await;
+        }
+        Err(Stop::Unanswered(error)) => {
+            tracing::warn!(instance = &*instance, %error, "the turn is left to another node");
+            Box::pin(commit::abandon(shared, token, Duration::ZERO, true)).await;
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
+use super::join::Joined;
 use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
 use super::{ActivityAdmission, Shared, Stage, backoff, join};
@@ -249,9 +250,11 @@ async fn attempt(
     match ended {
         Ended::Result(result) => {
             let records = progress.end(result.is_ok(), heartbeat.latest().progress);
-            if let Some(execution) = join::waiting_execution(shared, &item, delivery).await {
+            let waiting = (item.instance.as_str(), item.id, item.idempotency_key.as_str());
+            if let Some(execution) = join::waiting_execution(shared, waiting, delivery).await {
                 let end = ending::completion((item.execution_id, item.id), item.attempt, result.clone());
-                if Box::pin(join::run(shared, execution, token, end, records.clone())).await {
+                let joined = Box::pin(join::run(shared, execution, token, end, records.clone())).await;
+                if matches!(joined, Joined::Committed) {
                     return ending::count(result.is_ok());
                 }
             }

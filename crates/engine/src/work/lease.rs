@@ -33,6 +33,10 @@ pub struct Lease {
     pub name: String,
     /// Attempt by the retry policy, from 1.
     pub attempt: u32,
+    /// How often the attempt has been handed out, this time included; 0 in leases of earlier
+    /// versions.
+    #[serde(default)]
+    pub delivery: u32,
     /// The same for every attempt and delivery of the call.
     pub idempotency_key: String,
     /// When the attempt was handed out, in Unix milliseconds.
@@ -72,6 +76,7 @@ impl Lease {
             activity_id: item.id,
             name: item.name.clone(),
             attempt: item.attempt,
+            delivery: locked.attempt_count,
             idempotency_key: item.idempotency_key.clone(),
             fetched_at_ms: locked.fetched_at_ms,
             expires_at_ms: locked.fetched_at_ms,
@@ -138,6 +143,7 @@ mod tests {
             activity_id: 2,
             name: "work".to_owned(),
             attempt: 1,
+            delivery: 1,
             idempotency_key: "key".to_owned(),
             fetched_at_ms: 1_000,
             expires_at_ms: 1_000,

@@ -13,6 +13,8 @@ use crate::failure::Failure;
 use crate::ids::{IdSource, SystemIds};
 use crate::limits::{DEFAULT_MAX_DELIVERIES, MAX_LEASE};
 use crate::payload::Payload;
+use crate::runtime::TurnJoiner;
+use crate::runtime::join::Joined;
 use crate::store::{ErrorKind, ProviderError, RecordWrite, Store};
 use crate::telemetry;
 
@@ -25,13 +27,15 @@ pub struct WorkQueue {
     pub(super) ids: Arc<dyn IdSource>,
     pub(super) max_deliveries: u32,
     dead_letter_prefix: LetterPrefix,
+    joiner: Option<TurnJoiner>,
 }
 
 impl WorkQueue {
     /// The queue of a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let WorkQueueBuilder { store, clock, ids, max_deliveries, dead_letter_prefix } = Self::builder(store);
-        WorkQueue { store, clock, ids, max_deliveries, dead_letter_prefix }
+        let WorkQueueBuilder { store, clock, ids, max_deliveries, dead_letter_prefix, joiner } =
+            Self::builder(store);
+        WorkQueue { store, clock, ids, max_deliveries, dead_letter_prefix, joiner }
     }
 
     /// Where the dead letters of this queue are made.
@@ -47,6 +51,7 @@ impl WorkQueue {
             ids: SystemIds::shared(),
             max_deliveries: DEFAULT_MAX_DELIVERIES,
             dead_letter_prefix: no_prefix,
+            joiner: None,
         }
     }
 
@@ -94,8 +99,19 @@ impl WorkQueue {
         record: Option<RecordWrite>,
     ) -> Result<(), Error> {
         let succeeded = result.is_ok();
-        let ack = lease.held().ended(result, record.into_iter().collect());
-        self.store.ack_work_item(ack).await.map_err(|error| refused(lease, error))?;
+        let records: Vec<RecordWrite> = record.into_iter().collect();
+        let joined = match &self.joiner {
+            Some(joiner) => joiner.end(lease, &result, records.clone()).await,
+            None => Joined::Not,
+        };
+        match joined {
+            Joined::Committed => {}
+            Joined::Not => {
+                let ack = lease.held().ended(result, records);
+                self.store.ack_work_item(ack).await.map_err(|error| refused(lease, error))?;
+            }
+            Joined::Unknown(error) => return Err(error.into()),
+        }
         ending::count(succeeded);
         // By two clocks, the store's and ours; nothing but this figure depends on their difference.
         let took_ms = self.clock.now_ms().saturating_sub(lease.fetched_at_ms);
@@ -120,9 +136,18 @@ pub struct WorkQueueBuilder {
     ids: Arc<dyn IdSource>,
     max_deliveries: u32,
     dead_letter_prefix: LetterPrefix,
+    joiner: Option<TurnJoiner>,
 }
 
 impl WorkQueueBuilder {
+    /// The end of an activity becomes part of the turn that it brings, if this node holds the
+    /// execution: one commit instead of two, as for activities that the node runs itself.
+    #[must_use]
+    pub fn joining(mut self, joiner: TurnJoiner) -> Self {
+        self.joiner = Some(joiner);
+        self
+    }
+
     /// What the ids of the dead letters of an instance begin with; see
     /// [`RuntimeOptions::dead_letter_prefix`](crate::RuntimeOptions::dead_letter_prefix).
     #[must_use]
@@ -157,10 +182,10 @@ impl WorkQueueBuilder {
     /// # Errors
     /// `invalid-option` when no delivery would be allowed.
     pub fn build(self) -> Result<WorkQueue, Error> {
-        let WorkQueueBuilder { store, clock, ids, max_deliveries, dead_letter_prefix } = self;
+        let WorkQueueBuilder { store, clock, ids, max_deliveries, dead_letter_prefix, joiner } = self;
         if max_deliveries == 0 {
             return Err(Error::new(Code::InvalidOption, "max_deliveries must be at least 1"));
         }
-        Ok(WorkQueue { store, clock, ids, max_deliveries, dead_letter_prefix })
+        Ok(WorkQueue { store, clock, ids, max_deliveries, dead_letter_prefix, joiner })
     }
 }

@@ -54,7 +54,7 @@ use crate::settings::Settings;
 use crate::stats::Collector;
 use crate::trace::CurrentTrace;
 use crate::views::RunbookViews;
-use crate::work::{LeaseSeal, Presence};
+use crate::work::{Exchanges, LeaseSeal, Presence};
 
 use recent::Recent;
 
@@ -135,6 +135,7 @@ pub struct Resources {
     work: WorkQueue,
     seal: LeaseSeal,
     presence: Arc<Presence>,
+    exchanges: Arc<Exchanges>,
     hub: Arc<Hub>,
     keys: Option<KeyStore>,
     sessions: Option<SessionStore>,
@@ -175,6 +176,8 @@ pub struct ResourceParts {
     pub seal: LeaseSeal,
     /// Which workers there are.
     pub presence: Arc<Presence>,
+    /// Answers of exchanges of workers.
+    pub exchanges: Arc<Exchanges>,
     /// What happens to instances.
     pub hub: Arc<Hub>,
     /// API keys; `None` on a server without authentication.
@@ -204,6 +207,7 @@ impl From<ResourceParts> for Resources {
             work,
             seal,
             presence,
+            exchanges,
             hub,
             keys,
             sessions,
@@ -226,6 +230,7 @@ impl From<ResourceParts> for Resources {
             work,
             seal,
             presence,
+            exchanges,
             hub,
             keys,
             sessions,

@@ -2,7 +2,7 @@
 //!
 //! | operation | how |
 //! |---|---|
-//! | of one commit: starts, calls | its commit also has the answer under the key and the audit entry ([`Keyed`]): all of it is there, or nothing |
+//! | of one commit: starts, calls | its commit also has the answer under the key and the audit entry ([`Keyed`]): all of it is there, or nothing. Without a key it has the audit entry |
 //! | of several commits | the key is claimed before, and the answer stored with it after. A claim is void once the process that made it is gone ([`Incarnation`](crate::incarnation::Incarnation)); then the work is done again, and routes take their ids from the key ([`RepeatSafe`]), so that it has one effect |
 //!
 //! A key belongs to a namespace and tenant, not to the API key that sent it, so that a retry after
@@ -17,7 +17,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, Method};
+use axum::http::{HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use segno::clock;
@@ -66,9 +66,13 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 /// Routes whose operation keeps its answer in its own commit, so that the key need not be claimed before.
 const ONE_COMMIT: [&str; 2] = ["/v1/instances", "/v1/invocations"];
 
-/// What a route makes ids from, so that the same request twice makes the same thing once.
+/// What a route makes ids from, so that the same request twice makes the same thing once; and its
+/// audit entry, which an operation of one commit writes itself.
 #[derive(Clone)]
-pub struct RepeatSafe(Option<Arc<Keyed>>);
+pub struct RepeatSafe {
+    keyed: Option<Arc<Keyed>>,
+    audit: Option<Draft>,
+}
 
 /// A request with an idempotency key.
 pub struct Keyed {
@@ -127,7 +131,13 @@ impl RepeatSafe {
 
     /// The key, for an operation of one commit.
     pub fn keyed(&self) -> Option<&Keyed> {
-        self.0.as_deref()
+        self.keyed.as_deref()
+    }
+
+    /// The write of the audit entry, for the commit of an operation that is answered with this
+    /// status if it is done; `None` when the route is not in the log.
+    pub fn audit_write(&self, app: &App, status: StatusCode) -> Option<RecordWrite> {
+        self.audit.as_ref().map(|draft| app.audit.write_of(draft, status))
     }
 }
 
@@ -215,7 +225,8 @@ impl<S: Send + Sync> FromRequestParts<S> for RepeatSafe {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
-        Ok(parts.extensions.get::<RepeatSafe>().cloned().unwrap_or(RepeatSafe(None)))
+        let keyed = parts.extensions.get::<Arc<Keyed>>().cloned();
+        Ok(RepeatSafe { keyed, audit: parts.extensions.get::<Draft>().cloned() })
     }
 }
 
@@ -257,7 +268,7 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Ref
         return Ok(answer);
     }
     let mut request = Request::from_parts(parts, Body::from(body));
-    request.extensions_mut().insert(RepeatSafe(Some(keyed.clone())));
+    request.extensions_mut().insert(keyed.clone());
     let response = next.run(request).await;
     if response.extensions().get::<KeptInCommit>().is_some() {
         unanswered.answered();

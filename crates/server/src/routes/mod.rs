@@ -12,6 +12,7 @@ mod bus;
 mod dags;
 mod dead_letters;
 mod events;
+mod exchange;
 mod functions;
 mod health;
 mod hooks;
@@ -227,6 +228,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(work::complete))
         .routes(routes!(work::fail))
         .routes(routes!(work::release))
+        .routes(routes!(exchange::exchange))
         .routes(routes!(bus::receive))
         .routes(routes!(bus::settle))
         .routes(routes!(bus::renew));

@@ -1,4 +1,5 @@
-//! The workers' protocol: fetch, heartbeat, complete, fail, release.
+//! The workers' protocol: fetch, heartbeat, complete, fail, release. [`exchange`](super::exchange)
+//! does all of it in one request.
 //!
 //! The requests of this group are not in the audit log: there are thousands a second, each is part of a call that its
 //! instance's history tells of, and the log would drown in them.
@@ -10,7 +11,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use segno::limits::{MAX_LEASE, MIN_LEASE};
 use segno::work as engine;
-use segno::{Category, Failure};
+use segno::{Category, Failure, Payload};
 use segno_actions::functions::limits::MAX_POOL_FUNCTIONS;
 use segno_actions::functions::{CallName, FunctionError, FunctionName, PoolName, Tag};
 use segno_api::work::{
@@ -41,31 +42,62 @@ const MAX_WORKER_BYTES: usize = 128;
 #[utoipa::path(post, path = "/v1/work/fetch", tag = "work", params(ScopeParameters), request_body = FetchWork, responses(
     (status = 200, body = FetchedWork),
 ))]
-pub async fn fetch(tenant: Tenant, Body(mut request): Body<FetchWork>) -> Result<Json<FetchedWork>, Refusal> {
+pub async fn fetch(tenant: Tenant, Body(request): Body<FetchWork>) -> Result<Json<FetchedWork>, Refusal> {
+    let wanted = wanted(&request, &tenant)?;
+    Ok(Json(FetchedWork { items: leased(&tenant, request, wanted).await? }))
+}
+
+/// What a fetch asks for, checked.
+pub enum Wanted {
+    /// Calls of functions.
+    Functions(engine::FetchWork),
+    /// Calls of a pool.
+    Pool(PoolFetch),
+}
+
+/// Checks what a fetch asks for.
+///
+/// # Errors
+/// `invalid-request`, with the field.
+pub fn wanted(request: &FetchWork, tenant: &Tenant) -> Result<Wanted, Refusal> {
+    match &request.pool {
+        Some(pool) => read_pool(request, pool).map(Wanted::Pool),
+        None => read(request, tenant).map(Wanted::Functions),
+    }
+}
+
+/// Leases calls, or waits for them.
+///
+/// # Errors
+/// `too-many-waits` when there is no call and no place to wait; those of the engine.
+pub async fn leased(
+    tenant: &Tenant,
+    request: FetchWork,
+    mut wanted: Wanted,
+) -> Result<Vec<WorkItem>, Refusal> {
     let place = match request.wait_ms {
         0 => None,
         _ => Some(tenant.wait_place()),
     };
     // Without a place the worker gets what is available, and otherwise has to come back later.
     if matches!(place, Some(Err(_))) {
-        request.wait_ms = 0;
+        match &mut wanted {
+            Wanted::Functions(asked) => asked.wait = Duration::ZERO,
+            Wanted::Pool(asked) => asked.wait = Duration::ZERO,
+        }
     }
-    let items = fetch_for(&tenant, &request).await?;
+    let items = match wanted {
+        Wanted::Pool(asked) => tenant.fetch_pool_work(&request.worker, asked).await?,
+        Wanted::Functions(asked) => {
+            let (functions, tags, untagged) = (&request.functions, &request.tags, request.untagged);
+            tenant.note_worker(&request.worker, Asked { functions, tags, untagged, pool: None });
+            tenant.fetch_work(&request.worker, asked).await?
+        }
+    };
     match place {
         Some(Err(refusal)) if items.is_empty() => Err(refusal),
-        _ => Ok(Json(FetchedWork { items })),
+        _ => Ok(items),
     }
-}
-
-async fn fetch_for(tenant: &Tenant, request: &FetchWork) -> Result<Vec<WorkItem>, Refusal> {
-    if let Some(pool) = &request.pool {
-        let asked = read_pool(request, pool)?;
-        return tenant.fetch_pool_work(&request.worker, asked).await;
-    }
-    let asked = read(request, tenant)?;
-    let (functions, tags, untagged) = (&request.functions, &request.tags, request.untagged);
-    tenant.note_worker(&request.worker, Asked { functions, tags, untagged, pool: None });
-    tenant.fetch_work(&request.worker, asked).await
 }
 
 /// What a worker of a pool asks for.
@@ -87,7 +119,11 @@ fn read_pool(request: &FetchWork, pool: &str) -> Result<PoolFetch, Refusal> {
     })
 }
 
-fn within(field: &str, count: usize, least: usize, most: usize) -> Result<(), Refusal> {
+/// Refuses a count that is out of range.
+///
+/// # Errors
+/// `invalid-request`, with the field.
+pub fn within(field: &str, count: usize, least: usize, most: usize) -> Result<(), Refusal> {
     match (least..=most).contains(&count) {
         true => Ok(()),
         false => Err(Refusal::field(field, format!("must be {least} to {most}, not {count}"))),
@@ -127,7 +163,11 @@ fn read(request: &FetchWork, tenant: &Tenant) -> Result<engine::FetchWork, Refus
     })
 }
 
-fn check_worker(name: &str) -> Result<(), Refusal> {
+/// Refuses a name that no worker has.
+///
+/// # Errors
+/// `invalid-request`, with the field.
+pub fn check_worker(name: &str) -> Result<(), Refusal> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     if (1..=MAX_WORKER_BYTES).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(());
@@ -152,12 +192,20 @@ pub async fn heartbeat(
     tenant: Tenant,
     Body(request): Body<Heartbeat>,
 ) -> Result<Json<HeartbeatAnswer>, Refusal> {
+    Ok(Json(extended(&tenant, &request).await?))
+}
+
+/// Extends a lease.
+///
+/// # Errors
+/// `lease-lost`; those of a field.
+pub async fn extended(tenant: &Tenant, request: &Heartbeat) -> Result<HeartbeatAnswer, Refusal> {
     let extend = lease_of("extend_ms", request.extend_ms)?;
     let progress = match &request.progress {
-        Some(progress) => Some(view::payload(&tenant, "progress", progress).await?),
+        Some(progress) => Some(view::payload(tenant, "progress", progress).await?),
         None => None,
     };
-    Ok(Json(tenant.heartbeat(&request.lease, extend, progress).await?))
+    tenant.heartbeat(&request.lease, extend, progress).await
 }
 
 /// Answers a call with its result.
@@ -165,9 +213,17 @@ pub async fn heartbeat(
     (status = 204, description = "The result is stored"),
 ))]
 pub async fn complete(tenant: Tenant, Body(request): Body<CompleteWork>) -> Result<StatusCode, Refusal> {
-    let result = view::payload(&tenant, "result", &request.result).await?;
+    let result = result_of(&tenant, &request).await?;
     tenant.complete_work(&request.lease, result).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The result of a request.
+///
+/// # Errors
+/// Those of the rule for payloads.
+pub async fn result_of(tenant: &Tenant, request: &CompleteWork) -> Result<Payload, Refusal> {
+    view::payload(tenant, "result", &request.result).await
 }
 
 /// Answers a call with a failure. The retry policy of the call decides what follows.
@@ -175,15 +231,22 @@ pub async fn complete(tenant: Tenant, Body(request): Body<CompleteWork>) -> Resu
     (status = 204, description = "The failure is stored"),
 ))]
 pub async fn fail(tenant: Tenant, Body(request): Body<FailWork>) -> Result<StatusCode, Refusal> {
-    let details = match &request.details {
-        Some(details) => Some(view::payload(&tenant, "details", details).await?),
-        None => None,
-    };
-    let lease = request.lease.clone();
-    let mut failure = failure(request)?;
-    failure.details = details;
+    let (lease, failure) = failure_of(&tenant, request).await?;
     tenant.fail_work(&lease, failure).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The lease and the failure of a request.
+///
+/// # Errors
+/// Those of the rule for payloads, and of a field that is out of range.
+pub async fn failure_of(tenant: &Tenant, mut request: FailWork) -> Result<(String, Failure), Refusal> {
+    let details = match &request.details {
+        Some(details) => Some(view::payload(tenant, "details", details).await?),
+        None => None,
+    };
+    let lease = std::mem::take(&mut request.lease);
+    Ok((lease, Failure { details, ..failure(request)? }))
 }
 
 /// Gives a call back, to be handed out again. It counts neither as an attempt nor as a delivery.
@@ -191,12 +254,20 @@ pub async fn fail(tenant: Tenant, Body(request): Body<FailWork>) -> Result<Statu
     (status = 204, description = "It is back in the queue"),
 ))]
 pub async fn release(tenant: Tenant, Body(request): Body<ReleaseWork>) -> Result<StatusCode, Refusal> {
+    released(&tenant, &request).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives a call back.
+///
+/// # Errors
+/// `lease-lost`; `invalid-request` when the delay is too long.
+pub async fn released(tenant: &Tenant, request: &ReleaseWork) -> Result<(), Refusal> {
     let delay = request.delay_ms.map(Duration::from_millis);
     if delay.is_some_and(|delay| delay > MAX_LEASE) {
         return Err(Refusal::field("delay_ms", format!("must be at most {}", MAX_LEASE.as_millis())));
     }
-    tenant.release_work(&request.lease, delay).await?;
-    Ok(StatusCode::NO_CONTENT)
+    tenant.release_work(&request.lease, delay).await
 }
 
 /// The failure of a request, without its details.

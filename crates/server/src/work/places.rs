@@ -6,6 +6,10 @@
 //! So no call is leased that has to wait, and calls begin in the order in which they were made.
 //! When a function or scope that was left out has a place again, the next admission has it again.
 //!
+//! How many places one function may take follows from its worker's answers ([`Limit`]). Functions
+//! with a low limit would make every fetch small. The usual fetches leave them out, and fetches of
+//! their own get their calls, by their tags.
+//!
 //! How many places one function and one scope (namespace and tenant) may take follows from how many
 //! are free (dynamic thresholds): the more scopes want places, the closer they come to equal shares.
 //! Some places are reserved: a scope gets one of them only while it has nothing under way. So a few
@@ -21,6 +25,11 @@ use segno::store::{TagFilter, TagPrefixes};
 use segno_actions::functions::tag_scope;
 use tokio::sync::Notify;
 
+use super::limit::{Ended, Limit};
+
+/// Most functions without calls under way whose low limits are kept.
+const MAX_IDLE_LIMITS: usize = 96;
+
 /// A scope may take so many times the places that are free.
 const SCOPE_WEIGHT: usize = 3;
 
@@ -33,7 +42,8 @@ const MAX_LEFT_OUT_SCOPES: usize = MAX_EXCEPT_PREFIXES / (MAX_WORKER_TAGS + 1);
 pub struct Shares {
     /// All of them.
     pub places: usize,
-    /// At most so many for one function; without it as many as for its scope.
+    /// For one function, as long as its worker has not shown that it takes more or less; without it
+    /// as many as for its scope.
     pub of_a_function: Option<usize>,
     /// At most so many for one scope.
     pub of_a_scope: usize,
@@ -53,6 +63,8 @@ struct Shared {
     taken: Mutex<Taken>,
     /// Keeps a signal that comes before anything waits for it.
     freed: Notify,
+    /// The same for fetches of functions with low limits.
+    freed_low: Notify,
 }
 
 /// How many places are taken. No count is 0.
@@ -63,12 +75,14 @@ struct Taken {
     by_tag: BTreeMap<String, usize>,
     /// By what the tags of the scope have in common.
     by_scope: BTreeMap<String, usize>,
+    /// Of functions with calls under way or a low limit.
+    limits: BTreeMap<String, Limit>,
 }
 
 /// Functions and scopes that have enough under way.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Routing tags of functions.
+    /// Routing tags of functions: those that have enough, and those with a low limit.
     pub tags: BTreeSet<String>,
     /// Scopes, as [`tag_scope`] has them.
     pub scopes: BTreeSet<String>,
@@ -99,6 +113,16 @@ pub struct Admission {
     pub changed: BoxFuture<'static, ()>,
 }
 
+/// What may be fetched of functions with low limits.
+pub struct LowAdmission {
+    /// At most so many calls.
+    pub most: usize,
+    /// Of functions with these routing tags.
+    pub tags: BTreeSet<String>,
+    /// Done when it may be others.
+    pub changed: BoxFuture<'static, ()>,
+}
+
 /// How many places may be taken while so many are free.
 #[derive(Clone, Copy)]
 struct Limits {
@@ -109,11 +133,21 @@ struct Limits {
 }
 
 impl Limits {
+    /// How many places one function may take; `None` when its scope decides.
+    fn of_function(&self, taken: &Taken, tag: &str) -> Option<usize> {
+        let start = self.function?;
+        Some(taken.limits.get(tag).map_or(start, Limit::calls).min(self.open).max(1))
+    }
+
     /// How many more a function with so many may take at once: what it takes is free no more, so
     /// that its limit is lower then.
-    fn room(&self, count: usize) -> usize {
-        let Some(function) = self.function else { return usize::MAX };
-        function.saturating_sub(count).min(self.open.saturating_sub(count) / 2).max(1)
+    fn room(&self, taken: &Taken, tag: &str) -> usize {
+        let count = taken.by_tag.get(tag).copied().unwrap_or_default();
+        self.of_function(taken, tag).map_or(usize::MAX, |most| self.room_of(most, count))
+    }
+
+    fn room_of(&self, most: usize, count: usize) -> usize {
+        most.saturating_sub(count).min(self.open.saturating_sub(count) / 2).max(1)
     }
 
     /// The same for a scope.
@@ -123,8 +157,13 @@ impl Limits {
     }
 
     fn is_full(&self, taken: &Taken, tag: &str) -> bool {
-        let Some(function) = self.function else { return false };
-        taken.by_tag.get(tag).is_some_and(|count| *count >= function)
+        let count = taken.by_tag.get(tag).copied().unwrap_or_default();
+        self.of_function(taken, tag).is_some_and(|most| count >= most)
+    }
+
+    /// Whether the usual fetches leave a function out.
+    fn is_left_out(&self, taken: &Taken, tag: &str) -> bool {
+        taken.limits.get(tag).is_some_and(Limit::is_low) || self.is_full(taken, tag)
     }
 
     /// Scopes that have enough, those with the most if there are too many to leave out.
@@ -166,7 +205,7 @@ impl Places {
         let open = free.saturating_sub(self.shares.reserved);
         Limits {
             open,
-            function: self.shares.of_a_function.map(|most| most.min(open).max(1)),
+            function: self.shares.of_a_function,
             scope: self.shares.of_a_scope.min(open.saturating_mul(SCOPE_WEIGHT)).max(1),
         }
     }
@@ -180,21 +219,64 @@ impl Places {
         let limits = self.limits(&taken);
         let mut left_out = LeftOut { scopes: limits.full_scopes(&taken), ..LeftOut::default() };
         // A function or scope that has nothing under way may be fetched too.
-        let mut most = limits.room(0).min(limits.scope_room(0));
+        let unknown =
+            limits.function.map_or(usize::MAX, |start| limits.room_of(start.min(limits.open).max(1), 0));
+        let mut most = unknown.min(limits.scope_room(0));
         for (_, count) in taken.by_scope.iter().filter(|(scope, _)| !left_out.scopes.contains(*scope)) {
             most = most.min(limits.scope_room(*count));
         }
-        for (tag, count) in &taken.by_tag {
+        for tag in taken.by_tag.keys().chain(taken.limits.keys()) {
             if tag_scope(tag).is_some_and(|scope| left_out.scopes.contains(scope)) {
                 continue;
             }
-            if limits.is_full(&taken, tag) {
+            if limits.is_left_out(&taken, tag) {
                 left_out.tags.insert(tag.clone());
             } else {
-                most = most.min(limits.room(*count));
+                most = most.min(limits.room(&taken, tag));
             }
         }
         Some((most, left_out))
+    }
+
+    /// Waits until calls of functions with low limits may be fetched.
+    pub async fn admit_low(&self) -> LowAdmission {
+        loop {
+            if let Some((most, tags)) = self.admissible_low() {
+                let (places, fetching) = (self.clone(), tags.clone());
+                let changed = Box::pin(async move { places.other_than(&fetching).await });
+                return LowAdmission { most, tags, changed };
+            }
+            self.shared.freed_low.notified().await;
+        }
+    }
+
+    /// Functions with low limits that have places left, and how many calls of them may be fetched
+    /// at once.
+    fn admissible_low(&self) -> Option<(usize, BTreeSet<String>)> {
+        let taken = self.taken();
+        if taken.all >= self.shares.places {
+            return None;
+        }
+        let limits = self.limits(&taken);
+        let is_open = |tag: &str| {
+            let is_full_scope = tag_scope(tag).is_some_and(|scope| limits.is_full_scope(&taken, scope));
+            !is_full_scope && !limits.is_full(&taken, tag)
+        };
+        let low = taken.limits.iter().filter(|(tag, limit)| limit.is_low() && is_open(tag));
+        let tags: BTreeSet<String> = low.map(|(tag, _)| tag.clone()).collect();
+        let room = |tag: &String| {
+            let scope = tag_scope(tag).and_then(|scope| taken.by_scope.get(scope)).copied();
+            limits.room(&taken, tag).min(limits.scope_room(scope.unwrap_or_default()))
+        };
+        let most = tags.iter().map(room).min()?;
+        Some((most, tags))
+    }
+
+    /// Waits until functions other than these may be fetched by themselves.
+    async fn other_than(&self, fetching: &BTreeSet<String>) {
+        while self.admissible_low().is_some_and(|(_, tags)| tags == *fetching) {
+            self.shared.freed_low.notified().await;
+        }
     }
 
     /// Waits until some of what was left out has a free place.
@@ -206,7 +288,7 @@ impl Places {
             {
                 let taken = self.taken();
                 let limits = self.limits(&taken);
-                let are_full = left_out.tags.iter().all(|tag| limits.is_full(&taken, tag))
+                let are_full = left_out.tags.iter().all(|tag| limits.is_left_out(&taken, tag))
                     && left_out.scopes.iter().all(|scope| limits.is_full_scope(&taken, scope));
                 if !are_full {
                     return;
@@ -225,7 +307,16 @@ impl Places {
         if let Some(scope) = scope {
             *taken.by_scope.entry(scope.to_owned()).or_default() += 1;
         }
-        Place { places: self.clone(), tag: tag.to_owned() }
+        let number = self.shares.of_a_function.map_or(0, |start| {
+            let limit = taken.limits.entry(tag.to_owned()).or_insert_with(|| Limit::new(start));
+            limit.begin()
+        });
+        Place { places: self.clone(), tag: tag.to_owned(), number }
+    }
+
+    fn changed(&self) {
+        self.shared.freed.notify_one();
+        self.shared.freed_low.notify_one();
     }
 }
 
@@ -233,6 +324,31 @@ impl Places {
 pub struct Place {
     places: Places,
     tag: String,
+    /// Of the call, among those of its function.
+    number: u64,
+}
+
+impl Place {
+    /// The declaration of the function allows so many calls at once. Whether this one is among
+    /// them.
+    pub fn bound(&self, most: usize) -> bool {
+        let mut taken = self.places.taken();
+        let count = taken.by_tag.get(&self.tag).copied().unwrap_or_default();
+        if let Some(limit) = taken.limits.get_mut(&self.tag) {
+            limit.bound(most);
+        }
+        count <= most
+    }
+
+    /// The worker has shown how busy it is.
+    pub fn ended(&self, ended: Ended) {
+        let mut taken = self.places.taken();
+        let count = taken.by_tag.get(&self.tag).copied().unwrap_or_default();
+        if let Some(limit) = taken.limits.get_mut(&self.tag) {
+            let is_full = count >= limit.calls();
+            limit.end(self.number, ended, is_full);
+        }
+    }
 }
 
 impl Drop for Place {
@@ -244,8 +360,29 @@ impl Drop for Place {
             if let Some(scope) = tag_scope(&self.tag) {
                 count_down(&mut taken.by_scope, scope);
             }
+            taken.forget_limit(&self.tag);
         }
-        self.places.shared.freed.notify_one();
+        self.places.changed();
+    }
+}
+
+impl Taken {
+    /// Forgets the limit of a function without calls under way, unless it is low; of too many that
+    /// are, the first.
+    fn forget_limit(&mut self, tag: &str) {
+        if self.by_tag.contains_key(tag) {
+            return;
+        }
+        if !self.limits.get(tag).is_some_and(Limit::is_low) {
+            self.limits.remove(tag);
+            return;
+        }
+        if self.limits.len() - self.by_tag.len() > MAX_IDLE_LIMITS {
+            let idle = self.limits.keys().find(|tag| !self.by_tag.contains_key(*tag)).cloned();
+            if let Some(tag) = idle {
+                self.limits.remove(&tag);
+            }
+        }
     }
 }
 
@@ -406,6 +543,45 @@ mod tests {
         assert!(!is_ready(places.one_of(&left_out)));
         drop(f);
         assert!(is_ready(places.one_of(&left_out)));
+    }
+
+    #[test]
+    fn a_function_with_a_low_limit_is_fetched_by_itself_and_makes_no_other_fetch_small() {
+        let places = places(64, 8);
+        let slow: Vec<Place> = (0..4).map(|_| places.take("slow")).collect();
+        slow[0].ended(Ended::Overloaded);
+        let (most, left_out) = places.admissible().unwrap();
+        assert_eq!((most, left_out.tags), (8, set(&["slow"])));
+        assert_eq!(places.admissible_low(), None, "it has all that its limit allows");
+        let fetching = tags(&["slow"]);
+        assert!(!is_ready(places.one_of(&fetching)));
+        drop(slow);
+        assert_eq!(places.admissible_low(), Some((4, set(&["slow"]))));
+        assert!(!is_ready(places.other_than(&set(&["slow"]))));
+        // It recovers by good answers.
+        for _ in 0..64 {
+            let full: Vec<Place> = (0..8).map(|_| places.take("slow")).collect();
+            full.iter().for_each(|place| place.ended(Ended::Answered(std::time::Duration::from_millis(1))));
+        }
+        assert!(is_ready(places.one_of(&fetching)));
+        assert_eq!(places.admissible_low(), None);
+        assert!(places.taken().limits.is_empty());
+    }
+
+    #[test]
+    fn a_declaration_bounds_its_function_also_when_no_call_is_under_way() {
+        let places = places(64, 8);
+        let (one, two) = (places.take("f"), places.take("f"));
+        assert!(!one.bound(1));
+        drop(two);
+        assert!(one.bound(1));
+        assert_eq!(places.admissible_low(), None);
+        drop(one);
+        assert_eq!(places.admissible_low(), Some((1, set(&["f"]))));
+        for number in 0..2 * MAX_IDLE_LIMITS {
+            places.take(&format!("g{number}")).bound(1);
+        }
+        assert_eq!(places.taken().limits.len(), MAX_IDLE_LIMITS);
     }
 
     #[tokio::test]

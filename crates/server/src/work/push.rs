@@ -10,17 +10,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use segno::clock::{self, Clock};
 use segno::store::ErrorKind;
 use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, WorkQueue};
-use segno::{Failure, Payload};
+use segno::{Category, Failure, Payload};
 use segno_actions::functions::{
-    Call, Functions, PushDelivery, Pushed, Scope as FunctionScope, Tag, push_prefix, shared_push_tag,
+    Call, Functions, PushDelivery, PushTarget, Pushed, Scope as FunctionScope, Tag, push_prefix,
+    shared_push_tag,
 };
+use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::places::{LeftOut, Place, Places, Shares};
+use super::limit::Ended;
+use super::places::{Admission, LowAdmission, Place, Places, Shares};
 use super::seal::{HeldLease, LeaseSeal};
 use super::{call_of, item};
 use crate::listen::until_stopped;
@@ -28,9 +32,9 @@ use crate::listen::until_stopped;
 /// Calls that a node sends at once.
 const MAX_PUSHES: usize = 128;
 
-/// Of these, calls of one function, so that a worker that is slow to answer does not delay the
-/// others.
-const MAX_PUSHES_OF_A_FUNCTION: usize = 16;
+/// Of these, calls of one function as long as nothing is known of its worker, so that one that is
+/// slow to answer does not delay the others.
+const PUSHES_OF_A_FUNCTION: usize = 16;
 
 /// Of these, calls of one tenant, so that one with many slow workers does not delay the others.
 const MAX_PUSHES_OF_A_TENANT: usize = 48;
@@ -51,6 +55,9 @@ const FETCH_WAIT: Duration = Duration::from_secs(30);
 /// Pause before a store that did not answer is asked again.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
+/// Statuses of a worker that is overloaded.
+const OVERLOADED: [u16; 2] = [429, 503];
+
 /// Sends calls.
 #[derive(Clone)]
 pub struct Pusher {
@@ -66,6 +73,16 @@ pub struct Pusher {
     pub tags: BTreeSet<String>,
 }
 
+/// What a loop may fetch.
+struct Admitted {
+    /// At most so many calls.
+    most: usize,
+    /// With these tags.
+    tags: TagFilter,
+    /// Done when it may be others.
+    changed: BoxFuture<'static, ()>,
+}
+
 impl Pusher {
     /// Sends calls until it is time to stop, and then waits for those under way.
     pub async fn run(self, stopping: CancellationToken) {
@@ -75,43 +92,64 @@ impl Pusher {
         let shared: BTreeSet<String> = served().map(shared_push_tag).collect();
         let own = Places::new(Shares {
             places: MAX_PUSHES,
-            of_a_function: Some(MAX_PUSHES_OF_A_FUNCTION),
+            of_a_function: Some(PUSHES_OF_A_FUNCTION),
             of_a_scope: MAX_PUSHES_OF_A_TENANT,
             reserved: RESERVED_PUSHES,
         });
         // Calls that were made before each function had a tag of its own: nothing tells their
         // functions and tenants apart before they are fetched, and no more of them are made. They
         // have places of their own, of which they take all.
-        let of_all = MAX_PUSHES_OF_A_FUNCTION;
+        let of_all = PUSHES_OF_A_FUNCTION;
         let old =
             Places::new(Shares { places: of_all, of_a_function: None, of_a_scope: of_all, reserved: 0 });
-        let by_function = |left_out: LeftOut| left_out.filter(&prefixes);
-        let together = |_| TagFilter::Tags(shared.clone());
-        tokio::join!(self.send_all(own, by_function, &stopping), self.send_all(old, together, &stopping));
+        let (of_usual, of_low, of_old) = (own.clone(), own.clone(), old.clone());
+        let usual = move || -> BoxFuture<'static, Admitted> {
+            let (places, prefixes) = (of_usual.clone(), prefixes.clone());
+            Box::pin(async move {
+                let Admission { most, left_out, changed } = places.admit().await;
+                Admitted { most, tags: left_out.filter(&prefixes), changed }
+            })
+        };
+        let low = move || -> BoxFuture<'static, Admitted> {
+            let places = of_low.clone();
+            Box::pin(async move {
+                let LowAdmission { most, tags, changed } = places.admit_low().await;
+                Admitted { most, tags: TagFilter::Tags(tags), changed }
+            })
+        };
+        let together = move || -> BoxFuture<'static, Admitted> {
+            let (places, shared) = (of_old.clone(), shared.clone());
+            Box::pin(async move {
+                let Admission { most, changed, .. } = places.admit().await;
+                Admitted { most, tags: TagFilter::Tags(shared), changed }
+            })
+        };
+        tokio::join!(
+            self.send_all(&own, usual, &stopping),
+            self.send_all(&own, low, &stopping),
+            self.send_all(&old, together, &stopping)
+        );
     }
 
-    /// Sends what passes a filter, which is told what to leave out.
+    /// Sends what is admitted.
     async fn send_all(
         &self,
-        places: Places,
-        filter: impl Fn(LeftOut) -> TagFilter,
+        places: &Places,
+        admit: impl Fn() -> BoxFuture<'static, Admitted>,
         stopping: &CancellationToken,
     ) {
         let mut pushes = JoinSet::new();
         while !stopping.is_cancelled() {
             while pushes.try_join_next().is_some() {}
-            let Some(admission) = until_stopped(stopping, places.admit()).await else { break };
-            let request = FetchWork {
-                tags: filter(admission.left_out),
-                max_items: admission.most,
-                lease: LEASE,
-                wait: FETCH_WAIT,
-                life: LockLife::Process,
+            let Some(Admitted { most, tags, changed }) = until_stopped(stopping, admit()).await else {
+                break;
             };
+            let request =
+                FetchWork { tags, max_items: most, lease: LEASE, wait: FETCH_WAIT, life: LockLife::Process };
             // What was left out and has a free place again is to be fetched too.
             let changed = async {
                 tokio::select! {
-                    () = admission.changed => {}
+                    () = changed => {}
                     () = stopping.cancelled() => {}
                 }
             };
@@ -132,20 +170,41 @@ impl Pusher {
     }
 
     /// Sees one call through. The place is given up when it is done.
-    async fn deliver(self, leased: LeasedActivity, _place: Place) {
+    async fn deliver(self, leased: LeasedActivity, place: Place) {
         let call = match call_of(&leased) {
             Ok(call) => call,
             Err(failure) => return self.answer(&leased, Err(failure)).await,
         };
         let scope = call.scope();
+        let target = match self.functions.push_target(&scope, &call.function).await {
+            Ok(target) => target,
+            Err(failure) => return self.answer(&leased, Err(failure)).await,
+        };
+        if !place.bound(target.max_in_flight()) {
+            return self.give_back(&leased).await;
+        }
         // Noted before the worker can have heard of it.
         if let Err(failure) = self.functions.begin_leased(&call, &leased.lease).await {
             return self.answer(&leased, Err(failure)).await;
         }
-        match self.send(&scope, &call, &leased).await {
+        let began_ns = self.clock.monotonic_ns();
+        let pushed = self.send(&scope, &call, &target, &leased).await;
+        let took = Duration::from_nanos(self.clock.monotonic_ns().saturating_sub(began_ns));
+        place.ended(match &pushed {
+            Err(failure) if is_overload(failure) => Ended::Overloaded,
+            _ => Ended::Answered(took),
+        });
+        match pushed {
             Ok(Pushed::Done(result)) => self.answer(&leased, Ok(result)).await,
             Ok(Pushed::Accepted) => self.hand_over(&leased).await,
             Err(failure) => self.answer(&leased, Err(failure)).await,
+        }
+    }
+
+    /// Gives back a call that was fetched before it was known how many its function allows at once.
+    async fn give_back(&self, leased: &LeasedActivity) {
+        if let Err(error) = self.queue.release(&leased.lease, None).await {
+            tracing::debug!(%error, "a call that was fetched too early is sent when its lease has ended");
         }
     }
 
@@ -163,6 +222,7 @@ impl Pusher {
         &self,
         scope: &FunctionScope,
         call: &Call,
+        target: &PushTarget,
         leased: &LeasedActivity,
     ) -> Result<Pushed, Failure> {
         let lease = self.seal.seal(&HeldLease::new(scope, None, leased.lease.clone()));
@@ -171,12 +231,12 @@ impl Pusher {
         let lease = &leased.lease;
         let held_for = Duration::from_millis(lease.expires_at_ms.saturating_sub(lease.fetched_at_ms));
         let delivery = PushDelivery {
-            function: &call.function,
+            target,
             idempotency_key: &leased.activity.idempotency_key,
             body: &body,
             timeout: held_for.min(ANSWER_WITHIN),
         };
-        self.functions.push(scope, delivery).await
+        self.functions.push(delivery).await
     }
 
     /// Answers for the worker.
@@ -206,6 +266,45 @@ impl Pusher {
                 return Err(error);
             }
             clock::sleep(&*self.clock, STORE_PAUSE).await;
+        }
+    }
+}
+
+/// Whether a worker did not take a call because it is overloaded or not reachable.
+fn is_overload(failure: &Failure) -> bool {
+    let status = failure.details.as_ref().and_then(|details| details.decode::<BadStatus>().ok());
+    match status {
+        Some(BadStatus { status }) => OVERLOADED.contains(&status),
+        None => matches!(failure.category, Category::Infrastructure | Category::Timeout),
+    }
+}
+
+/// What the details of a failure by status have.
+#[derive(Deserialize)]
+struct BadStatus {
+    status: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_overload_is_told_by_status_and_by_silence() {
+        let by_status =
+            |status: u16| Failure::application("x").code("http-status").details(json!({ "status": status }));
+        for (failure, expected) in [
+            (by_status(429), true),
+            (by_status(503), true),
+            (by_status(500), false),
+            (by_status(404), false),
+            (Failure::new(Category::Infrastructure, "no connection"), true),
+            (Failure::timeout("http-timeout", "no answer"), true),
+            (Failure::application("output-not-json"), false),
+        ] {
+            assert_eq!(is_overload(&failure), expected, "{failure:?}");
         }
     }
 }

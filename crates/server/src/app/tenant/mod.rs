@@ -13,6 +13,7 @@ mod calls;
 mod changes;
 mod dags;
 mod dead_letters;
+mod exchange;
 mod functions;
 mod hooks;
 mod instances;

@@ -211,7 +211,7 @@ impl Tenant {
         Ok(self.resources().presence.list(&self.scope, after, limit).await?)
     }
 
-    fn opened(&self, lease: &str) -> Result<HeldLease, Refusal> {
+    pub(super) fn opened(&self, lease: &str) -> Result<HeldLease, Refusal> {
         self.resources().seal.open(&self.scope, lease)
     }
 

@@ -14,6 +14,7 @@ use utoipa::IntoParams;
 use super::awaited_end::AwaitedEnd;
 use super::{list, view};
 use crate::app::{App, NewInstance, Restarting, Start, Tenant};
+use crate::audit::Audited;
 use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
@@ -103,8 +104,9 @@ pub async fn restart(
     Ok(answer(&tenant, &repeat, (started.instance, true), Duration::ZERO))
 }
 
-/// Starts an instance in one commit with the answer under the idempotency key of the request and its audit entry: all of it is there,
-/// or nothing. `None` when there is no key, or the instance is there already: then nothing was done.
+/// Starts an instance in one commit with its audit entry and the answer under the idempotency key
+/// of the request, if it has one: all of it is there, or nothing. `None` when the instance is there
+/// already: then nothing was done.
 ///
 /// # Errors
 /// Those of the start.
@@ -115,7 +117,9 @@ pub async fn answer_once(
     (start, trace): (&Start, &TraceContext),
     wait: Duration,
 ) -> Result<Option<Response>, Refusal> {
-    let Some(keyed) = repeat.keyed() else { return Ok(None) };
+    let Some(keyed) = repeat.keyed() else {
+        return answer_audited(app, tenant, repeat, (start, trace), wait).await;
+    };
     if !start.is_one_commit() {
         return keyed.claim(app).await;
     }
@@ -125,6 +129,24 @@ pub async fn answer_once(
         Some(version) => Ok(Some(keyed.committed(answer(wait), version))),
         None => keyed.faster(app).await,
     }
+}
+
+/// The same without a key.
+async fn answer_audited(
+    app: &App,
+    tenant: &Tenant,
+    repeat: &RepeatSafe,
+    (start, trace): (&Start, &TraceContext),
+    wait: Duration,
+) -> Result<Option<Response>, Refusal> {
+    let audit = repeat.audit_write(app, StatusCode::CREATED).filter(|_| start.is_one_commit());
+    let Some(audit) = audit else { return Ok(None) };
+    if tenant.start_with(start.clone(), trace.clone(), vec![audit]).await?.is_none() {
+        return Ok(None);
+    }
+    let mut response = answer(tenant, repeat, (start.id().to_owned(), true), wait);
+    response.extensions_mut().insert(Audited);
+    Ok(Some(response))
 }
 
 /// Says that an instance was started, or was there already. Before it is sent, the end of the

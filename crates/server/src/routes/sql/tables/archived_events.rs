@@ -67,7 +67,7 @@ pub fn rows(
     scan: Scan,
     delivered: Delivered,
 ) -> BoxStream<'static, Result<Vec<Row>, Refusal>> {
-    let there = scan.columns.iter().filter_map(|name| column(*name));
+    let there = scan.columns.iter().filter_map(|name| column(name));
     let columns = KEY.into_iter().chain(there).collect();
     let reading = Reading { tenant, scan, columns, delivered, unread: None, read: HashSet::new() };
     let pages = stream::try_unfold(reading, |mut reading| async move {
@@ -135,7 +135,7 @@ impl Reading {
 
     fn row(&self, cells: Vec<Cell>) -> Row {
         let mut cells = cells.into_iter().skip(KEY.len());
-        let cell = |name: &&'static str| match (*name, column(*name)) {
+        let cell = |name: &&'static str| match (*name, column(name)) {
             ("archived", _) => Value::flag(true),
             (_, None) => Value::Null,
             (_, Some(_)) => cells.next().map_or(Value::Null, value),

@@ -69,7 +69,7 @@ check() {
     say "web/src/api/schema.ts is not what web/openapi.json generates: run scripts/web.sh update and commit"
     exit 1
   fi
-  (cd web && npx tsc --noEmit && npx vite build --logLevel warn --outDir "$built/dist" --emptyOutDir >&2)
+  (cd web && node_modules/.bin/tsc --noEmit && node_modules/.bin/vite build --logLevel warn --outDir "$built/dist" --emptyOutDir >&2)
   if ! diff -rq "$built/dist" crates/web/dist; then
     say "crates/web/dist is not what its sources give: run scripts/web.sh update and commit"
     exit 1

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # The web UI's part of the gate: scripts/web.sh [check|update|node] [part of a story's name]
 #   check   (default) builds the UI from its sources, compares what comes out with the committed files, and runs the stories in
-#           a browser against target/debug/segno
+#           a browser against target/debug/segno, or $SEGNO_BIN
 #   update  takes the API's document from target/debug/segno, generates its types, and builds the files to commit
 #   node    prints where the Node is that it uses, and installs one below target if the machine's is too old
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The server of the stories.
+SEGNO_BIN=${SEGNO_BIN:-$PWD/target/debug/segno}
+export SEGNO_BIN
 
 # Vite 8 runs on 20.19 and later. Debian's is older, so that a pinned one comes from PyPI, which has npm with it.
 min_node=20019
@@ -65,19 +69,19 @@ check() {
     say "web/src/api/schema.ts is not what web/openapi.json generates: run scripts/web.sh update and commit"
     exit 1
   fi
-  (cd web && npx tsc --noEmit && npx vite build --logLevel warn --outDir "$built/dist" --emptyOutDir >&2)
+  (cd web && node_modules/.bin/tsc --noEmit && node_modules/.bin/vite build --logLevel warn --outDir "$built/dist" --emptyOutDir >&2)
   if ! diff -rq "$built/dist" crates/web/dist; then
     say "crates/web/dist is not what its sources give: run scripts/web.sh update and commit"
     exit 1
   fi
   rm -rf "$built"
   command -v chromium >/dev/null || install chromium
-  (cd web && SEGNO_BIN=$OLDPWD/target/debug/segno node tests/run.mjs "$@")
+  (cd web && node tests/run.mjs "$@")
 }
 
 update() {
   provide_packages
-  (cd web && node scripts/types.mjs --of "$OLDPWD/target/debug/segno" && npm run build)
+  (cd web && node scripts/types.mjs --of "$SEGNO_BIN" && npm run build)
 }
 
 what=${1:-check}

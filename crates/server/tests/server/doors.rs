@@ -153,6 +153,7 @@ async fn a_body_that_is_announced_too_large_is_refused_before_it_comes() {
         "/v1/batches",
         "/v1/runbooks",
         "/v1/work/fetch",
+        "/v1/work/exchange",
         "/v1/hooks/default/h",
     ] {
         for more in ["", "expect: 100-continue\r\n", "idempotency-key: a\r\n"] {

@@ -122,7 +122,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     let remote = json_of(&json!({ "executor": "remote" }));
     client.put_function("render", &remote, Expected::Absent).await.unwrap();
     let mut leases = Vec::new();
-    for key in ["a", "b", "c", "d"] {
+    for key in ["a", "b", "c", "d", "e"] {
         let mut request = segno_api::invocation::Invoke::new("render", json_of(&1));
         request.key = Some(key.to_owned());
         client.invoke(&request, Duration::ZERO).await.unwrap();
@@ -342,6 +342,12 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
         row(&post_method, "/v1/work/release", "/v1/work/release", lease(3)),
         row(
             &post_method,
+            "/v1/work/exchange",
+            "/v1/work/exchange",
+            json!({ "worker": "w", "number": 1, "answers": [{ "complete": lease(4) }] }),
+        ),
+        row(
+            &post_method,
             "/v1/instances/{id}/restart",
             "/v1/instances/one/restart",
             json!({ "new_id": "three" }),
@@ -456,7 +462,7 @@ async fn a_store_that_does_not_answer_is_given_up_within_35_seconds() {
     let clock = VirtualClock::new();
     let failing = Failing::new(&ground, "", clock.clone()).await;
     failing.fail(|point| match point.operation {
-        "enqueue_for_orchestrator" => Fault::CrashBefore,
+        "commit_records" => Fault::CrashBefore,
         _ => Fault::None,
     });
     let body = json!({ "orchestration": "greet", "id": "a", "input": {} });
@@ -486,12 +492,14 @@ async fn a_success_stays_one_when_its_audit_entry_is_late() {
     // In memory whatever this run is about: only then is the request at its wait when this thread says so.
     let ground = Ground::on_clock(clock.clone());
     let failing = Failing::new(&ground, "", clock.clone()).await;
+    let body = json!({ "orchestration": "greet", "id": "a", "input": { "name": "Ada", "wait": true } });
+    assert_eq!(answer(failing.call(&Method::POST, "/v1/instances", &body)).await.status, 201);
     failing.fail(|point| match point.operation {
         "commit_records" => Fault::FailBefore,
         _ => Fault::None,
     });
-    let body = json!({ "orchestration": "greet", "id": "a", "input": {} });
-    let call = tokio::spawn(answer(failing.call(&Method::POST, "/v1/instances", &body)));
+    let body = json!({ "name": "x" });
+    let call = tokio::spawn(answer(failing.call(&Method::POST, "/v1/instances/a/raise", &body)));
     failing.met.notified().await;
     // The request is a task of this thread; let it get to its wait for the entry.
     for _ in 0..100 {
@@ -499,14 +507,14 @@ async fn a_success_stays_one_when_its_audit_entry_is_late() {
     }
     clock.advance(Duration::from_secs(3));
     let done = call.await.unwrap();
-    assert_eq!(done.status, 201, "{}", done.problem);
+    assert!((200..300).contains(&done.status), "{}", done.problem);
     assert_eq!(done.warning.as_deref(), Some("audit-entry-delayed"));
     failing.fail(|_| Fault::None);
     let listed = async {
         loop {
             clock.advance(Duration::from_secs(1));
             let page = answer(failing.call(&Method::GET, "/v1/audit", &Value::Null)).await;
-            if page.problem["entries"].as_array().is_some_and(|entries| !entries.is_empty()) {
+            if page.problem["entries"].as_array().is_some_and(|entries| entries.len() == 2) {
                 return;
             }
         }

@@ -679,6 +679,24 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             vec![plain(path).body(json!({ "lease": names.lease, "message": "x", "category": "application" }))]
         }
         "post /v1/work/release" => vec![plain(path).body(json!({ "lease": names.lease }))],
+        "post /v1/work/exchange" => {
+            // Exchanges are numbered for each worker.
+            let worker = format!("walk-{}", names.tenant);
+            let answers = json!([
+                { "heartbeat": { "lease": names.lease, "extend_ms": 30_000, "progress": "x" } },
+                { "fail": { "lease": names.lease, "message": "x" } },
+                { "release": { "lease": names.lease } },
+                { "complete": { "lease": names.lease, "result": "x" } },
+            ]);
+            let functions = json!([names.function]);
+            vec![
+                plain(path).body(json!({ "worker": worker, "number": 1, "answers": answers })),
+                plain(path)
+                    .body(json!({ "worker": worker, "number": 2, "functions": functions, "max_items": 1 })),
+                plain(path)
+                    .body(json!({ "worker": worker, "number": 3, "pool": names.pool, "max_items": 1 })),
+            ]
+        }
         "get /v1/workers" => vec![plain(path), plain(path).query("cursor=b-worker%40n")],
         "get /v1/sql" => vec![plain(path)],
         "post /v1/sql" => queries(names).into_iter().map(|body| plain(path).body(body)).collect(),

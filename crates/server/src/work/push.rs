@@ -301,7 +301,7 @@ mod tests {
             (by_status(500), false),
             (by_status(404), false),
             (Failure::new(Category::Infrastructure, "no connection"), true),
-            (Failure::timeout("http-timeout", "no answer"), true),
+            (Failure::new(Category::Timeout, "no answer").code("http-timeout"), true),
             (Failure::application("output-not-json"), false),
         ] {
             assert_eq!(is_overload(&failure), expected, "{failure:?}");

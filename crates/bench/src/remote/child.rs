@@ -1,10 +1,10 @@
 //! Processes of a measurement: ended when they are dropped, and read line by line.
 
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail, ensure};
 
@@ -14,7 +14,7 @@ use crate::arguments::RemotePart;
 /// A process.
 pub struct Child {
     process: std::process::Child,
-    lines: RefCell<Lines<BufReader<Box<dyn Read + Send>>>>,
+    lines: Mutex<Lines<BufReader<Box<dyn Read + Send>>>>,
     /// Where it listens, once it has printed that.
     pub address: Option<String>,
 }
@@ -49,7 +49,7 @@ impl Child {
     }
 
     fn of(process: std::process::Child, lines: Box<dyn Read + Send>) -> Child {
-        let lines = RefCell::new(BufReader::new(lines).lines());
+        let lines = Mutex::new(BufReader::new(lines).lines());
         Child { process, lines, address: None }
     }
 
@@ -60,7 +60,7 @@ impl Child {
 
     /// The next line that it prints.
     pub fn next_line(&self) -> anyhow::Result<String> {
-        match self.lines.borrow_mut().next() {
+        match self.lines.lock().unwrap_or_else(PoisonError::into_inner).next() {
             Some(line) => Ok(line?),
             None => bail!("process {} ended too early", self.id()),
         }

@@ -140,7 +140,9 @@ mod tests {
                 .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static("here.example:7070"));
-            sent.for_each(|(name, value)| drop(headers.append(name, value)));
+            for (name, value) in sent {
+                headers.append(name, value);
+            }
             let uri = Uri::from_static("/v1/sessions");
             assert_eq!(is_of_own_page(&uri, &headers, settings), is_own, "{headers:?}");
         }

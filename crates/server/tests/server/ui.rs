@@ -42,7 +42,6 @@ async fn every_address_of_a_page_is_the_page_and_the_api_stays_the_api() {
         ("/v1", PAGE, false),
         ("/v1/no-such-route", PAGE, false),
         ("/V1/instances", PAGE, false),
-        ("/docs/no-such-file", PAGE, false),
         ("/openapi.json/x", PAGE, false),
         ("/healthz/x", PAGE, false),
         ("/assets/no-such-file.js", "*/*", false),

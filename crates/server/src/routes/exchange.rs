@@ -42,16 +42,18 @@ pub async fn exchange(
     let (answers, fetch) = request.split();
     let wanted =
         fetch.map(|fetch| work::wanted(&fetch, &tenant).map(|wanted| (fetch, wanted))).transpose()?;
+    // Boxed, because the layers around a handler move its future, and these are large.
     let body = if answers.is_empty() {
         // As with a fetch: a caller that has gone, or has lost its key, gets no work leased.
         tokio::select! {
             biased;
-            body = exchange.answer(fetched(&tenant, wanted)) => body?,
-            refusal = app.until_lost(&caller, Need::Work) => return Err(refusal),
+            body = Box::pin(exchange.answer(fetched(&tenant, wanted))) => body?,
+            refusal = Box::pin(app.until_lost(&caller, Need::Work)) => return Err(refusal),
         }
     } else {
         let owned = tenant.clone();
-        tenant.detached(async move { exchange.answer(answered(&owned, answers, wanted)).await }).await?
+        let work = async move { exchange.answer(answered(&owned, answers, wanted)).await };
+        Box::pin(tenant.detached(Box::pin(work))).await?
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
@@ -76,8 +78,8 @@ async fn answered(
             None => Ok(Vec::new()),
         }
     };
-    let outcomes = segno::join_all(answers.into_iter().map(|answer| outcome(tenant, answer)));
-    let (outcomes, fetched) = segno::join(outcomes, fetching).await;
+    let outcomes = segno::join_all(answers.into_iter().map(|answer| Box::pin(outcome(tenant, answer))));
+    let (outcomes, fetched) = segno::join(outcomes, Box::pin(fetching)).await;
     let items = fetched.unwrap_or_else(|refusal| {
         // The worker gets its outcomes; its next exchange, without answers, is refused with the
         // reason.
@@ -130,13 +132,13 @@ async fn ended(
     answer: Result<Payload, Failure>,
 ) -> Result<AnswerOutcome, Refusal> {
     let ended = match answer.clone() {
-        Ok(result) => tenant.complete_work(lease, result).await,
-        Err(failure) => tenant.fail_work(lease, failure).await,
+        Ok(result) => Box::pin(tenant.complete_work(lease, result)).await,
+        Err(failure) => Box::pin(tenant.fail_work(lease, failure)).await,
     };
     match ended {
         Ok(()) => Ok(AnswerOutcome::done()),
         Err(refusal) if refusal.code() == segno::Code::LeaseLost.as_str() => {
-            match tenant.has_ended_with(lease, &answer).await {
+            match Box::pin(tenant.has_ended_with(lease, &answer)).await {
                 Ok(true) => Ok(AnswerOutcome::done()),
                 Ok(false) | Err(_) => Err(refusal),
             }

@@ -23,6 +23,7 @@ mod damage;
 mod dead_letters;
 mod doors;
 mod examples;
+mod exchange;
 mod functions;
 mod hang_up;
 mod hooks;

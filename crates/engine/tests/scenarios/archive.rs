@@ -131,8 +131,8 @@ async fn whole_trees_are_archived_with_their_histories_before_they_are_deleted()
     assert_eq!([events["root"][&1].len(), events["child-1"][&1].len()], histories[..]);
     assert_eq!(events["loop"].keys().collect::<Vec<_>>(), [&1, &2, &3]);
     let batches = kept.batches.lock().unwrap();
-    let of_loop = batches.iter().flat_map(|batch| &batch.histories).filter(|one| one.instance == "loop");
-    let last = of_loop.last().unwrap();
+    let mut of_loop = batches.iter().flat_map(|batch| &batch.histories).filter(|one| one.instance == "loop");
+    let last = of_loop.next_back().unwrap();
     assert!(matches!(last.events.last().unwrap().kind, EventKind::OrchestrationCompleted { .. }));
 }
 

@@ -92,7 +92,7 @@ fn history(of: &Instance, execution_id: u64, events: std::ops::RangeInclusive<u6
         at_ms: of.created_at_ms + event_id,
         kind: match event_id {
             1 => EventKind::TimerFired { source: 7 },
-            _ => EventKind::OrchestrationCompleted { result: Payload::from_json("[1.0e2,  null]").unwrap() },
+            _ => EventKind::OrchestrationCompleted { output: Payload::from_json("[1.0e2,  null]").unwrap() },
         },
     };
     ArchivedHistory {

@@ -232,11 +232,11 @@ async fn the_same_batch_is_the_same_file_and_of_repeated_rows_the_latest_counts(
         completed_at_ms: Some(BEGIN_MS + 3 * DAY_MS),
         ..instance("a", BEGIN_MS, "3")
     };
-    world.archive.store(batch(&[again.clone()])).await.unwrap();
+    world.archive.store(batch(std::slice::from_ref(&again))).await.unwrap();
     assert_eq!(world.archive.instance(&world.scope, "a").await.unwrap(), Some(shown(&again)));
     // Another one of the same id, which was created later and has a smaller revision.
     let other = instance("a", BEGIN_MS + DAY_MS, "4");
-    world.archive.store(batch(&[other.clone()])).await.unwrap();
+    world.archive.store(batch(std::slice::from_ref(&other))).await.unwrap();
     assert_eq!(world.archive.instance(&world.scope, "a").await.unwrap(), Some(shown(&other)));
 }
 
@@ -282,7 +282,7 @@ async fn an_erased_id_is_gone_and_others_stay() {
     // What ends later has nothing to do with it.
     let now_ms = segno::clock::Clock::now_ms(&*world.clock);
     let later = Instance { completed_at_ms: Some(now_ms + 1), ..instance("i3", now_ms, "2") };
-    world.archive.store(batch(&[later.clone()])).await.unwrap();
+    world.archive.store(batch(std::slice::from_ref(&later))).await.unwrap();
     assert_eq!(world.archive.instance(&world.scope, "i3").await.unwrap(), Some(shown(&later)));
 }
 

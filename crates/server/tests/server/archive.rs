@@ -214,7 +214,7 @@ async fn erasure_is_by_id_and_by_tenant_and_needs_the_right_to_it() {
     world.archived(&["a", "b", "c"]).await;
     let viewer = world.stand.client_with(Role::Viewer, "default", "default").await;
     let operator = world.stand.client_with(Role::Operator, "default", "default").await;
-    let elsewhere = world.stand.client_with(Role::Admin, "default", "other").await.tenant("other");
+    let elsewhere = world.stand.client_with(Role::Admin, "default", "other").await.scope("default", "other");
     assert_eq!(code(viewer.erase_instance("a").await), "forbidden");
     assert_eq!(elsewhere.erase_instance("a").await.unwrap().rows, 0);
     assert_eq!(elsewhere.erase_archive().await.unwrap().files, 0);

@@ -137,24 +137,23 @@ impl Backfills {
         Ok(CreatedBackfill { visible, backfill_id, total_partitions: total })
     }
 
-    /// Backfills after a backfill, newest first.
+    /// Backfills after a place, newest first. A place is the time of creation in Unix milliseconds, and the id.
     ///
     /// # Errors
     /// `ledger-unavailable`, `stored-data-unreadable`.
     pub async fn list(
         &self,
         scope: &Scope,
-        after: Option<&str>,
+        after: Option<(i64, &str)>,
         limit: usize,
     ) -> Result<Vec<BackfillRow>, LedgerError> {
         let Some(snapshot) = self.ledger.snapshot(scope).await? else { return Ok(Vec::new()) };
         let mut rows = snapshot.rows::<BackfillRow>(&Filter { days: Days::None, key: Vec::new() }).await?;
-        rows.sort_by(|a, b| (b.created_at, &b.backfill_id).cmp(&(a.created_at, &a.backfill_id)));
-        let skipped = match after {
-            Some(after) => rows.iter().position(|row| &*row.backfill_id == after).map_or(0, |at| at + 1),
-            None => 0,
-        };
-        Ok(rows.into_iter().skip(skipped).take(limit.clamp(1, MAX_PAGE)).collect())
+        let place = |row: &BackfillRow| (row.created_at, Arc::clone(&row.backfill_id));
+        rows.retain(|row| after.is_none_or(|after| (row.created_at, &*row.backfill_id) < after));
+        rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
+        rows.truncate(limit.clamp(1, MAX_PAGE));
+        Ok(rows)
     }
 
     /// A backfill with its chunks.

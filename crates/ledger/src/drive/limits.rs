@@ -54,8 +54,8 @@ pub const MAX_LABELS: usize = 32;
 /// Longest key or value of a label, in bytes.
 pub const MAX_LABEL_BYTES: usize = 256;
 
-/// Most runs or backfills of one page.
-pub const MAX_PAGE: usize = 1_000;
+/// Most runs or backfills that are read for one page: a page of 1,000, and one more that tells whether others follow.
+pub const MAX_PAGE: usize = 1_001;
 
 /// Most tasks of a run: those of its plan for each of its partitions, and the items of its lists. A run in memory takes about
 /// 30 kB for each.

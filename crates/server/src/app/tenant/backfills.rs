@@ -1,6 +1,5 @@
 //! Backfills of a tenant.
 
-use segno_actions::Listed;
 use segno_api::backfill::{Backfill, BackfillChanged, BackfillChunk, CreateBackfill, CreatedBackfill};
 use segno_ledger::drive::{Accepted, NewBackfill, Request};
 
@@ -47,18 +46,18 @@ impl Tenant {
         })
     }
 
-    /// Backfills after one, newest first.
+    /// Backfills after a place (time of creation in milliseconds, id), newest first.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn backfills(
         &self,
-        after: Option<&str>,
+        after: Option<(i64, &str)>,
         limit: usize,
-    ) -> Result<Vec<Listed<Backfill>>, Refusal> {
+    ) -> Result<Vec<Backfill>, Refusal> {
         let found = self.ledger()?.backfills().list(&self.owner(), after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
-        Ok(found.iter().map(|row| Listed::Readable(rows::backfill(row))).collect())
+        Ok(found.iter().map(rows::backfill).collect())
     }
 
     /// A backfill.
@@ -79,11 +78,11 @@ impl Tenant {
         id: &str,
         after: Option<u32>,
         limit: usize,
-    ) -> Result<Vec<Listed<BackfillChunk>>, Refusal> {
+    ) -> Result<Vec<BackfillChunk>, Refusal> {
         let found = self.ledger()?.backfills().show(&self.owner(), id).await;
         let chunks = found.map_err(|error| self.refused(error))?.chunks;
         let chunks = chunks.iter().filter(|chunk| after.is_none_or(|after| chunk.chunk_index > after));
-        Ok(chunks.take(limit).map(|chunk| Listed::Readable(rows::chunk(chunk))).collect())
+        Ok(chunks.take(limit).map(rows::chunk).collect())
     }
 
     /// Pauses, resumes or cancels a backfill.

@@ -1,6 +1,5 @@
 //! Runs of a tenant: started, listed, shown, and what is requested of them.
 
-use segno_actions::Listed;
 use segno_api::Json;
 use segno_api::asset::AssetPartition;
 use segno_api::run::{
@@ -311,10 +310,10 @@ impl Tenant {
         asset: &str,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Listed<AssetPartition>>, Refusal> {
+    ) -> Result<Vec<AssetPartition>, Refusal> {
         let found = self.ledger()?.runs().partitions(&self.owner(), asset, after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
-        Ok(found.iter().map(|row| Listed::Readable(rows::asset_partition(row))).collect())
+        Ok(found.iter().map(rows::asset_partition).collect())
     }
 
     fn find_task<'d>(&self, detail: &'d RunDetail, key: &str) -> Result<&'d TaskRow, Refusal> {

@@ -39,6 +39,9 @@ pub const ARCHIVE_UPKEEP_FAILURES: &str = "segno_archive_upkeep_failures_total";
 
 const ARCHIVE_KINDS: MetricLabel = MetricLabel::new("kind", &["events", "instances"]);
 
+/// Gauge: scopes that this node could not drive at its last try.
+pub const SCOPES_STUCK: &str = "segno_ledger_scopes_stuck";
+
 /// All metrics of this crate.
 pub const METRICS: &[Metric] = &[
     Metric::counter(EVENTS, &[], "Events appended to the ledger."),
@@ -78,12 +81,14 @@ pub const METRICS: &[Metric] = &[
         &[],
         "Times at which files of the archive could not be merged or removed.",
     ),
+    Metric::gauge(SCOPES_STUCK, &[], "Ledgers that this node could not drive at its last try."),
 ];
 
 /// Shows the gauges from the start: a series that begins late hides its first value.
 pub(crate) fn show() {
     metrics::gauge!(OUTBOX_DEPTH).set(0.0);
     metrics::gauge!(SCOPES_HELD).increment(0.0);
+    metrics::gauge!(SCOPES_STUCK).set(0.0);
 }
 
 /// A share of a gauge, which goes when it is dropped.

@@ -36,5 +36,6 @@ pub use definition::Dag;
 pub use dispatch::{ExpandError, expand, expanded_key, resolve_input};
 pub use error::{INVALID_RUN, PlanError};
 pub use input::{InputError, PlannedInput, RunNames};
+pub use names::NameKind;
 pub use selection::Selection;
 pub use yaml::{INVALID_DAG, InvalidDag, Parsed, parse};

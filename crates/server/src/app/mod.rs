@@ -66,7 +66,7 @@ pub use system::System;
 pub use tenant::{
     BackfillRequest, BulkChange, CallFound, InstanceFilter, Located, NewInstance, OfStore, PoolCondition,
     PoolFetch, Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant, TenantChange,
-    TenantListener, Waits, batch_status, run_state,
+    TenantListener, Waits, batch_status, run_state, run_status, task_state, task_status,
 };
 
 /// Time series are computed anew after so long.

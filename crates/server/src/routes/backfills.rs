@@ -3,13 +3,12 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use segno_actions::Listed;
 use segno_api::backfill::{
     Backfill, BackfillChanged, BackfillChunk, BackfillChunkList, BackfillList, CreateBackfill,
     CreatedBackfill,
 };
 
-use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::paging::{self, Found, Page, cursor, limit};
 use super::runs::requester;
 use crate::access::Caller;
 use crate::app::{BackfillRequest, Tenant};
@@ -28,9 +27,26 @@ pub async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<CreateBackfill>,
 ) -> Result<Response, Refusal> {
-    let created = tenant.create_backfill(request, requester(&repeat, &caller)).await?;
+    Ok(created(tenant.create_backfill(request, requester(&repeat, &caller)).await?))
+}
+
+/// Runs the chunks of a backfill again that have failed, as a new backfill with the active version of the DAG. The backfill must
+/// have ended.
+#[utoipa::path(post, path = "/v1/backfills/{id}/retry", tag = "backfills", params(
+    ("id" = String, Path, description = "Id of the backfill"), ScopeParameters,
+), responses((status = 201, body = CreatedBackfill)))]
+pub async fn retry(
+    tenant: Tenant,
+    repeat: RepeatSafe,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Refusal> {
+    Ok(created(tenant.retry_backfill(&id, requester(&repeat, &caller)).await?))
+}
+
+fn created(created: CreatedBackfill) -> Response {
     let location = format!("/v1/backfills/{}", created.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(created)).into_response())
+    (StatusCode::CREATED, [(header::LOCATION, location)], Json(created)).into_response()
 }
 
 /// Backfills, newest first.
@@ -38,16 +54,14 @@ pub async fn create(
     (status = 200, body = BackfillList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<BackfillList>, Refusal> {
-    let tenant = &tenant;
-    let read = |after: Option<String>, rows| async move {
-        Ok(Chunk::of(tenant.backfills(after.as_deref(), rows).await?, rows))
-    };
-    let show = |row: Listed<Backfill>| match &row {
-        Listed::Readable(backfill) => Ok(Row::new(backfill.id.clone(), row)),
-        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
-    };
-    let Found { rows: backfills, unreadable, next_cursor } =
-        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+    let rows = limit(page.limit)?;
+    let after = cursor(page.cursor.as_deref(), |text| {
+        let (at, id) = text.split_once(':')?;
+        Some((at.parse().ok()?, id))
+    })?;
+    let read = tenant.backfills(after, rows + 1).await?;
+    let place = |row: &Backfill| format!("{}:{}", row.created_at.as_millisecond(), row.id);
+    let Found { rows: backfills, unreadable, next_cursor } = paging::of_rows(rows, read, place)?;
     Ok(Json(BackfillList { backfills, unreadable, next_cursor }))
 }
 
@@ -68,17 +82,11 @@ pub async fn chunks(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<BackfillChunkList>, Refusal> {
-    let (tenant, id) = (&tenant, id.as_str());
-    let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |text| text.parse().ok())?;
-        Ok(Chunk::of(tenant.backfill_chunks(id, after, rows).await?, rows))
-    };
-    let show = |row: Listed<BackfillChunk>| match &row {
-        Listed::Readable(chunk) => Ok(Row::new(chunk.index.to_string(), row)),
-        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
-    };
+    let rows = limit(page.limit)?;
+    let after = cursor(page.cursor.as_deref(), |text| text.parse().ok())?;
+    let read = tenant.backfill_chunks(&id, after, rows + 1).await?;
     let Found { rows: chunks, unreadable, next_cursor } =
-        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+        paging::of_rows(rows, read, |row: &BackfillChunk| row.index.to_string())?;
     Ok(Json(BackfillChunkList { chunks, unreadable, next_cursor }))
 }
 

@@ -6,6 +6,7 @@ use axum::{Extension, Json};
 use segno_actions::Listed;
 use segno_api::asset::{AssetPartition, AssetPartitionList};
 use segno_api::dag::{Dag, DagDetails, DagList, DagVersion, DagVersionList, PublishDag};
+use segno_ledger::plan::NameKind;
 use segno_ledger::plan::limits::MAX_DAG_BYTES;
 
 use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
@@ -44,7 +45,8 @@ pub async fn publish(
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<DagList>, Refusal> {
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        Ok(Chunk::of(tenant.dags(after.as_deref(), rows).await?, rows))
+        let after = cursor(after.as_deref(), |name| NameKind::Dag.check(name).ok().map(|()| name))?;
+        Ok(Chunk::of(tenant.dags(after, rows).await?, rows))
     };
     let show = |row: Listed<Dag>| match &row {
         Listed::Readable(dag) => Ok(Row::new(dag.name.clone(), row)),
@@ -144,15 +146,10 @@ pub async fn partitions(
     Path(asset): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<AssetPartitionList>, Refusal> {
-    let (tenant, asset) = (&tenant, asset.as_str());
-    let read = |after: Option<String>, rows| async move {
-        Ok(Chunk::of(tenant.asset_partitions(asset, after.as_deref(), rows).await?, rows))
-    };
-    let show = |row: Listed<AssetPartition>| match &row {
-        Listed::Readable(partition) => Ok(Row::new(partition.partition.clone(), row)),
-        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
-    };
+    let rows = limit(page.limit)?;
+    let after = paging::text_of(page.cursor.as_deref())?;
+    let read = tenant.asset_partitions(&asset, after.as_deref(), rows + 1).await?;
     let Found { rows: partitions, unreadable, next_cursor } =
-        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+        paging::of_rows(rows, read, |row: &AssetPartition| paging::of_text(&row.partition))?;
     Ok(Json(AssetPartitionList { partitions, unreadable, next_cursor }))
 }

@@ -1,5 +1,7 @@
 //! Pages of listings, bounded in rows and in bytes.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as URL_SAFE_NO_PAD;
 use segno::limits::MAX_PAGE_ROWS;
 use segno_actions::Listed;
 use segno_api::Unreadable;
@@ -56,6 +58,22 @@ pub fn newest_first(text: Option<&str>) -> Result<Option<&str>, Refusal> {
         let (time, rest) = text.split_at_checked(16)?;
         let is_time = time.bytes().all(|byte| byte.is_ascii_hexdigit());
         (is_time && rest.starts_with('-')).then_some(text)
+    })
+}
+
+/// A cursor that stands for any text, such as a key that users choose: base64url, so that it is told apart from what is none.
+pub fn of_text(text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(text)
+}
+
+/// The text of a cursor that [`of_text`] made.
+///
+/// # Errors
+/// When it is none.
+pub fn text_of(text: Option<&str>) -> Result<Option<String>, Refusal> {
+    cursor(text, |text| {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok().filter(|bytes| !bytes.is_empty())?;
+        String::from_utf8(bytes).ok()
     })
 }
 
@@ -186,6 +204,30 @@ where
     }
 }
 
+/// A page of rows that were read at once, one more than it may have: of tables where every read costs as much as a page.
+///
+/// # Errors
+/// When a row cannot be shown.
+pub fn of_rows<T: Serialize>(
+    rows: usize,
+    read: Vec<T>,
+    cursor: impl Fn(&T) -> String,
+) -> Result<Found<T>, Refusal> {
+    let mut found = Found { rows: Vec::new(), unreadable: Vec::new(), next_cursor: None };
+    let mut bytes = 0;
+    for row in read {
+        let row_bytes = json_bytes(&row)?;
+        let is_full = found.rows.len() == rows || bytes + row_bytes > MAX_PAGE_BYTES;
+        if let Some(last) = found.rows.last().filter(|_| is_full) {
+            found.next_cursor = Some(cursor(last));
+            return Ok(found);
+        }
+        bytes += row_bytes;
+        found.rows.push(row);
+    }
+    Ok(found)
+}
+
 /// How much was looked at, and how much to read next.
 #[derive(Default)]
 struct Scan {
@@ -302,6 +344,21 @@ mod tests {
         }
         let (rest, next) = found(8, 3, Some("7"), even).await;
         assert_eq!((rest, next), (vec![8], None));
+    }
+
+    #[test]
+    fn a_page_of_rows_that_were_read_at_once_ends_at_its_rows_and_at_its_bytes() {
+        let cursor = |row: &String| row.chars().take(3).collect();
+        let page = |rows, texts: &[&str]| {
+            let found = of_rows(rows, texts.iter().map(ToString::to_string).collect(), cursor).unwrap();
+            (found.rows.len(), found.next_cursor)
+        };
+        assert_eq!(page(2, &[]), (0, None));
+        assert_eq!(page(2, &["aaa", "bbb"]), (2, None));
+        assert_eq!(page(2, &["aaa", "bbb", "ccc"]), (2, Some("bbb".to_owned())));
+        let large = "x".repeat(MAX_PAGE_BYTES);
+        assert_eq!(page(5, &["aaa", &large, "ccc"]), (1, Some("aaa".to_owned())));
+        assert_eq!(page(5, &[&large, "ccc"]), (1, Some("xxx".to_owned())), "it has at least one row");
     }
 
     #[tokio::test]

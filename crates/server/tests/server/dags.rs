@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use segno::clock::{self, SystemClock};
 use segno_api::Client;
-use segno_api::backfill::BackfillStatus;
+use segno_api::backfill::{Backfill, BackfillStatus, CreateBackfill};
 use segno_api::client::{Expected, ListRuns, ListTasks};
 use segno_api::dag::PublishDag;
 use segno_api::run::{
     CancelRun, ClearTasks, MarkTask, MarkedStatus, RerunRun, RunDetails, RunStatus, StartRun, TaskStatus,
 };
 use segno_api::sql::SqlQuery;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::outcomes::Row;
 use crate::stand::{PATIENCE, Stand, json_of};
 
 /// Two tasks after each other, and one beside them. `slow` takes as long as the run lets it.
@@ -25,16 +27,131 @@ tasks:
   - {key: load, function: echo, input: '{{ tasks.left.output }}', depends_on: [left, right]}
 ";
 
-async fn publish(client: &Client, document: &str) {
+/// Two tasks of each day, of which the second makes an asset.
+const DAILY: &str = "name: one
+partitions: {days: {window: daily, first: 2026-01-01}}
+partitioned_by: days
+assets: {sales: {partitions: days}}
+tasks:
+  - {key: a, function: echo, input: '{{ partition.key }}'}
+  - {key: b, function: echo, input: '{{ tasks.a.output }}', depends_on: [a], asset: sales}
+";
+
+/// What runs of DAGs are called in paths.
+pub struct DagRuns {
+    /// A run of the DAG `one` that has ended, with the tasks `a` and `b`; `b` has logs.
+    pub run: String,
+    /// A backfill of it that has ended.
+    pub backfill: String,
+}
+
+/// Two rows of everything that is about DAG runs, at rest.
+pub async fn furnish(stand: &Stand) -> DagRuns {
+    let client = stand.client();
+    for text in ["", "description: new\n"] {
+        publish(&client, &format!("{DAILY}{text}")).await;
+        publish(&client, &format!("{DAILY}{text}").replace("name: one", "name: two")).await;
+    }
+    let mut run = String::new();
+    for day in ["2026-01-01", "2026-01-02"] {
+        let start = StartRun { partition: Some(day.to_owned()), ..of("one") };
+        run = client.start_run(&start, None).await.unwrap().id;
+        ended(&client, &run).await;
+    }
+    let mut backfill = String::new();
+    for _ in 0..2 {
+        let wanted = json!({ "dag": "one", "partitions": "2026-01-01..2026-01-02", "chunk_size": 1 });
+        let created = client.create_backfill(&serde_json::from_value(wanted).unwrap()).await.unwrap();
+        backfill = ended_backfill(&client, &created.id).await.id;
+    }
+    let task = client.run_task(&run, "b").await.unwrap().task;
+    for attempt in 1..=2 {
+        stand.keep_log(task.instance.as_deref().unwrap(), attempt).await;
+    }
+    DagRuns { run, backfill }
+}
+
+/// What writes about DAG runs, and what it needs.
+pub async fn writes(stand: &Stand) -> Vec<Row> {
+    let client = stand.client();
+    let DagRuns { run, .. } = furnish(stand).await;
+    // A function of workers, and no worker.
+    let remote = json_of(&json!({ "executor": "remote" }));
+    client.put_function("by-hand", &remote, Expected::Absent).await.unwrap();
+    let waits = DAILY.replace("name: one", "name: waits").replace("function: echo", "function: by-hand");
+    publish(&client, &waits).await;
+    client.pause_dag("two").await.unwrap();
+    let start = StartRun { partition: Some("2026-01-01".to_owned()), ..of("waits") };
+    let [open, paused] = [(); 2].map(|()| client.start_run(&start, None));
+    let (open, paused) = (open.await.unwrap().id, paused.await.unwrap().id);
+    client.pause_run(&paused).await.unwrap();
+    let wanted = json!({ "dag": "waits", "partitions": "2026-01-01" });
+    let wanted: CreateBackfill = serde_json::from_value(wanted).unwrap();
+    let [running, held] = [(); 2].map(|()| client.create_backfill(&wanted));
+    let (running, held) = (running.await.unwrap().id, held.await.unwrap().id);
+    client.pause_backfill(&held).await.unwrap();
+    let failed = failed_backfill(&client).await;
+    let rows = [
+        ("/v1/dags", String::new(), json!({ "document": waits.replace("name: waits", "name: new") })),
+        ("/v1/dags/{name}/pause", "/v1/dags/one/pause".to_owned(), Value::Null),
+        ("/v1/dags/{name}/resume", "/v1/dags/two/resume".to_owned(), Value::Null),
+        ("/v1/runs", String::new(), json!({ "dag": "waits", "partition": "2026-01-02" })),
+        ("/v1/runs/{id}/rerun", format!("/v1/runs/{run}/rerun"), json!({ "from": "subset", "tasks": ["b"] })),
+        ("/v1/runs/{id}/clear", format!("/v1/runs/{run}/clear"), json!({ "tasks": ["b"] })),
+        (
+            "/v1/runs/{id}/tasks/{task}/mark",
+            format!("/v1/runs/{run}/tasks/b/mark"),
+            json!({ "status": "failed" }),
+        ),
+        ("/v1/runs/{id}/pause", format!("/v1/runs/{open}/pause"), Value::Null),
+        ("/v1/runs/{id}/resume", format!("/v1/runs/{paused}/resume"), Value::Null),
+        ("/v1/runs/{id}/cancel", format!("/v1/runs/{open}/cancel"), Value::Null),
+        ("/v1/backfills", String::new(), json!({ "dag": "waits", "partitions": "2026-01-02" })),
+        ("/v1/backfills/{id}/pause", format!("/v1/backfills/{running}/pause"), Value::Null),
+        ("/v1/backfills/{id}/resume", format!("/v1/backfills/{held}/resume"), Value::Null),
+        ("/v1/backfills/{id}/retry", format!("/v1/backfills/{failed}/retry"), Value::Null),
+        ("/v1/backfills/{id}/cancel", format!("/v1/backfills/{running}/cancel"), Value::Null),
+    ];
+    let path = |route: &str, path: String| if path.is_empty() { route.to_owned() } else { path };
+    rows.into_iter().map(|(route, at, body)| (Method::POST, route, path(route, at), body)).collect()
+}
+
+pub async fn publish(client: &Client, document: &str) {
     client.publish_dag(&PublishDag { document: document.to_owned() }).await.unwrap();
 }
 
-fn of(dag: &str) -> StartRun {
+pub fn of(dag: &str) -> StartRun {
     StartRun { dag: dag.to_owned(), ..StartRun::default() }
 }
 
+/// A backfill once it is in a final state.
+async fn ended_backfill(client: &Client, id: &str) -> Backfill {
+    let look = async {
+        loop {
+            if let Ok(backfill) = client.backfill(id).await
+                && backfill.status.is_final()
+            {
+                return backfill;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    clock::timeout(&SystemClock, PATIENCE, look).await.expect("the backfill does not end")
+}
+
+/// A backfill of the DAG `broken` whose two chunks have failed.
+async fn failed_backfill(client: &Client) -> String {
+    let broken = DAILY.replace("name: one", "name: broken").replace("echo", "missing");
+    publish(client, &broken).await;
+    let wanted = json!({ "dag": "broken", "partitions": "2026-01-01..2026-01-02", "chunk_size": 1 });
+    let created = client.create_backfill(&serde_json::from_value(wanted).unwrap()).await.unwrap();
+    let backfill = ended_backfill(client, &created.id).await;
+    assert_eq!((backfill.status, backfill.failed_chunks), (BackfillStatus::Failed, 2));
+    backfill.id
+}
+
 /// A run once it is in a final state.
-async fn ended(client: &Client, id: &str) -> RunDetails {
+pub async fn ended(client: &Client, id: &str) -> RunDetails {
     let look = async {
         loop {
             if let Ok(details) = client.run(id).await
@@ -177,17 +294,7 @@ async fn a_backfill_runs_all_partitions_of_a_range() {
     let wanted = json!({ "dag": "daily", "partitions": "2026-01-01..2026-01-05", "chunk_size": 2 });
     let created = client.create_backfill(&serde_json::from_value(wanted).unwrap()).await.unwrap();
     assert_eq!(created.total_partitions, 5);
-    let look = async {
-        loop {
-            if let Ok(backfill) = client.backfill(&created.id).await
-                && backfill.status.is_final()
-            {
-                return backfill;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let backfill = clock::timeout(&SystemClock, PATIENCE, look).await.expect("the backfill does not end");
+    let backfill = ended_backfill(&client, &created.id).await;
     assert_eq!((backfill.status, backfill.completed_chunks), (BackfillStatus::Succeeded, 3));
     let chunks = client.backfill_chunks(&created.id, None).await.unwrap().chunks;
     assert_eq!(chunks.len(), 3);
@@ -241,4 +348,46 @@ async fn runs_and_their_tasks_can_be_queried() {
         let cells = answer.rows.iter().flatten().map(|cell| cell.text().trim_matches('"').to_owned());
         assert_eq!(cells.collect::<Vec<_>>().join(" "), expected, "{text}");
     }
+}
+
+#[tokio::test]
+async fn the_chunks_of_a_backfill_that_failed_are_run_again_with_the_active_version() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let failed = failed_backfill(&client).await;
+    publish(&client, &DAILY.replace("name: one", "name: broken")).await;
+    let again = client.retry_backfill(&failed).await.unwrap();
+    assert_eq!(again.total_partitions, 2);
+    let again = ended_backfill(&client, &again.id).await;
+    assert_eq!(
+        (again.status, again.parent_backfill.as_deref()),
+        (BackfillStatus::Succeeded, Some(failed.as_str()))
+    );
+    let refused = client.retry_backfill(&again.id).await.unwrap_err();
+    assert_eq!((refused.code(), refused.status()), (Some("run-request-refused"), Some(409)), "{refused}");
+    let unknown = client.retry_backfill("bf_nothing").await.unwrap_err();
+    assert_eq!(unknown.code(), Some("unknown-backfill"));
+}
+
+#[tokio::test]
+async fn a_run_of_some_tasks_has_these_alone() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    publish(&client, DIAMOND).await;
+    let select = |term: &str| StartRun { select: vec![term.to_owned()], ..of("diamond") };
+    let started = client.start_run(&select("+left"), None).await.unwrap();
+    let details = ended(&client, &started.id).await;
+    let keys: Vec<&str> = details.tasks.iter().map(|task| task.key.as_str()).collect();
+    assert_eq!((details.run.status, keys), (RunStatus::Succeeded, vec!["extract", "left"]));
+    for (term, problem) in [("nothing", "nothing"), ("load", "left")] {
+        let refused = client.start_run(&select(term), None).await.unwrap_err();
+        assert_eq!(refused.status(), Some(400), "{refused}");
+        assert!(refused.to_string().contains(problem), "{refused}");
+    }
+    let keyed = |term: &str| StartRun { run_key: Some("k".to_owned()), ..select(term) };
+    let first = client.start_run(&keyed("extract"), None).await.unwrap();
+    assert!(!client.start_run(&keyed("extract"), None).await.unwrap().created);
+    assert!(first.created);
+    let other = client.start_run(&keyed("right"), None).await.unwrap_err();
+    assert_ne!(other.status(), Some(201), "{other}");
 }

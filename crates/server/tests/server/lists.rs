@@ -15,8 +15,9 @@ use segno_server::samples;
 use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
+use crate::dags::DagRuns;
 use crate::runbooks::{MOVE, yaml};
-use crate::stand::{PATIENCE, Stand, greet, is_of_dags, json_of, settings};
+use crate::stand::{PATIENCE, Stand, greet, json_of, settings};
 
 const PARENT: Orchestration<(), ()> = Orchestration::new("parent");
 const CHILD: Orchestration<(), ()> = Orchestration::new("child");
@@ -32,8 +33,8 @@ async fn child(_ctx: Context, (): ()) -> Result<(), Failure> {
     Ok(())
 }
 
-/// At least two rows of everything.
-async fn furnish(stand: &Stand) {
+/// At least two rows of everything. Returns what runs of DAGs are called in paths.
+async fn furnish(stand: &Stand) -> DagRuns {
     let (client, http) = (stand.client(), reqwest::Client::new());
     let family = StartInstance { orchestration: "parent".to_owned(), ..greet("family", "null") };
     client.start(&family, None, PATIENCE).await.unwrap();
@@ -86,27 +87,31 @@ async fn furnish(stand: &Stand) {
     }
     crate::outcomes::bus_of(stand).await;
     stand.until_dead_letters(&client, 3).await;
+    crate::dags::furnish(stand).await
 }
 
 /// The listings of the document, as paths of what [`furnish`] has made.
-async fn listings(stand: &Stand) -> Vec<String> {
+async fn listings(stand: &Stand, runs: &DagRuns) -> Vec<String> {
     let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
-        if parameters.iter().any(|parameter| parameter["name"] == "cursor") && !is_of_dags(path) {
+        if parameters.iter().any(|parameter| parameter["name"] == "cursor") {
             let id = match path.as_str() {
                 "/v1/instances/{id}/tree" => "family",
                 "/v1/instances/{id}/executions" => "again",
                 "/v1/batches/{id}/members" => "1",
+                path if path.starts_with("/v1/runs/{id}") => runs.run.as_str(),
+                path if path.starts_with("/v1/backfills/{id}") => runs.backfill.as_str(),
                 _ => "one",
             };
             let path = path.replace("{namespace}", "default").replace("{route}", "one");
+            let path = path.replace("{asset}", "sales").replace("{task}", "b");
             let path = path.replace("{topic}", "jobs").replace("{subscription}", "w");
             found.push(path.replace("{id}", id).replace("{name}", "one"));
         }
     }
-    assert!(found.len() >= 20, "{found:?}");
+    assert!(found.len() >= 28, "{found:?}");
     found
 }
 
@@ -121,17 +126,17 @@ fn rows(page: &Value) -> usize {
     page.as_object().unwrap().values().filter_map(Value::as_array).map(Vec::len).sum()
 }
 
-async fn stand() -> Stand {
+async fn stand() -> (Stand, DagRuns) {
     let registry = samples::registry().orchestration(PARENT, parent).orchestration(CHILD, child);
     let stand = Stand::with_registry(settings(Authentication::Keys), registry).await;
-    furnish(&stand).await;
-    stand
+    let runs = furnish(&stand).await;
+    (stand, runs)
 }
 
 #[tokio::test]
 async fn a_page_of_any_listing_has_a_cursor_only_if_another_row_follows() {
-    let stand = stand().await;
-    for path in listings(&stand).await {
+    let (stand, runs) = stand().await;
+    for path in listings(&stand, &runs).await {
         let (status, all) = read(&stand, &path, &[("limit", "1000")]).await;
         let count = rows(&all);
         assert!(status == 200 && count >= 2, "{path}: {status} {all}");
@@ -148,9 +153,9 @@ async fn a_page_of_any_listing_has_a_cursor_only_if_another_row_follows() {
 
 #[tokio::test]
 async fn every_listing_refuses_a_broken_cursor_in_the_same_way() {
-    let stand = stand().await;
+    let (stand, runs) = stand().await;
     let mut told = Vec::new();
-    for path in listings(&stand).await {
+    for path in listings(&stand, &runs).await {
         for cursor in ["", "???", "no cursor!", "\u{0}", "/../one"] {
             let (status, problem) = read(&stand, &path, &[("cursor", cursor)]).await;
             let (code, errors) =

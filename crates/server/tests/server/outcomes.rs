@@ -20,7 +20,7 @@ use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::stand::{Ground, PATIENCE, Stand, is_of_dags, json_of, listener, settings};
+use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
 
 /// Which writes of a store fail, and how.
 type FaultPlan = Box<dyn Fn(CommitPoint) -> Fault + Send>;
@@ -70,7 +70,7 @@ impl Failing {
         });
         let store = FaultStore::new(ground.store.clone(), clock.clone(), plan);
         let builder = Server::builder(store, api_only()).clock(clock).functions(samples::functions);
-        let builder = builder.registry(samples::registry());
+        let builder = builder.registry(samples::registry()).ledger(ground.ledger.clone());
         let mut server = builder.start(listener().await).await.unwrap();
         let key = server.take_first_key().unwrap_or_else(|| key.to_owned());
         Failing { server, key, fault, met }
@@ -362,7 +362,9 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     ] {
         rows.push(row(&post_method, route, &format!("/v1/instances/two/{verb}"), body));
     }
+    rows.extend(crate::dags::writes(calm).await);
     let delete = &Method::DELETE;
+    rows.push(row(delete, "/v1/dags/{name}", "/v1/dags/one", Value::Null));
     rows.push(row(delete, "/v1/hooks/{namespace}/{route}/payloads/{id}", &payload, Value::Null));
     rows.push(row(delete, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/inbox", Value::Null));
     rows.push(row(delete, "/v1/functions/{name}", "/v1/functions/render", Value::Null));
@@ -422,7 +424,7 @@ async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
             ]
             .contains(&path.as_str());
             let is_write = ["post", "put", "patch", "delete"].contains(&method.as_str());
-            if is_write && !leaves_nothing && !is_of_dags(path) {
+            if is_write && !leaves_nothing {
                 writes.insert((method.to_uppercase(), path.clone()));
             }
         }

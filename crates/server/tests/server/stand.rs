@@ -15,6 +15,7 @@ use segno_api::dead_letter::{DeadLetter, ListDeadLetters};
 use segno_api::instance::{OnConflict, StartInstance};
 use segno_api::key::{CreateKey, Grant, Role};
 use segno_api::session::{Session, SignIn};
+use segno_ledger::objects::Stores;
 use segno_server::settings::{Authentication, Settings};
 use segno_server::{Server, ServerBuilder, bind, samples};
 use segno_stores::StoreUrl;
@@ -29,6 +30,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Ground {
     /// The store.
     pub store: Arc<dyn Store>,
+    /// The log and the tables of DAG runs, the same for all servers on this store.
+    pub ledger: Stores,
     url: StoreUrl,
     _directory: Option<Arc<TempDir>>,
 }
@@ -44,12 +47,13 @@ impl Ground {
             ("" | "memory", _) => StoreUrl::Memory,
             (other, _) => panic!("SEGNO_TEST_STORE is {other}; use memory, embedded or postgres"),
         };
-        Ground { store: url.open().await.unwrap(), url, _directory: directory }
+        Ground { store: url.open().await.unwrap(), ledger: Stores::in_memory(), url, _directory: directory }
     }
 
     /// A store in memory on a clock of one's own.
     pub fn on_clock(clock: Arc<dyn Clock>) -> Self {
-        Ground { store: MemoryStore::with_clock(clock), url: StoreUrl::Memory, _directory: None }
+        let store = MemoryStore::with_clock(clock);
+        Ground { store, ledger: Stores::in_memory(), url: StoreUrl::Memory, _directory: None }
     }
 
     /// An embedded store, whatever this run is about.
@@ -62,7 +66,8 @@ impl Ground {
         std::env::var_os("SEGNO_TEST_POSTGRES")?;
         let address = own_schema();
         let url: StoreUrl = address.parse().unwrap();
-        Some((Ground { store: url.open().await.unwrap(), url, _directory: None }, address))
+        let store = url.open().await.unwrap();
+        Some((Ground { store, ledger: Stores::in_memory(), url, _directory: None }, address))
     }
 
     async fn in_directory(directory: TempDir) -> Self {
@@ -72,7 +77,8 @@ impl Ground {
     /// The embedded store in a directory, if it can be opened.
     pub async fn opened(directory: TempDir) -> Result<Self, segno_stores::Error> {
         let url = StoreUrl::Embedded(directory.path().to_owned());
-        Ok(Ground { store: url.open().await?, url, _directory: Some(Arc::new(directory)) })
+        let store = url.open().await?;
+        Ok(Ground { store, ledger: Stores::in_memory(), url, _directory: Some(Arc::new(directory)) })
     }
 
     /// The files of an embedded store, each with its content, once nothing has it open any more.
@@ -105,7 +111,7 @@ impl Ground {
                 std::fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
             }
         }
-        Self::in_directory(to).await
+        Ground { ledger: self.ledger.clone(), ..Self::in_directory(to).await }
     }
 
     /// The same data as another node has it: in a database, over connections of its own.
@@ -188,6 +194,7 @@ impl Stand {
 
     /// The server of a builder that has its orchestrations and functions.
     pub async fn begun(builder: ServerBuilder, ground: &Ground) -> Self {
+        let builder = builder.ledger(ground.ledger.clone());
         let mut server = builder.start(listener().await).await.unwrap();
         let admin_key = server.take_first_key().unwrap_or_default();
         Stand { server, _ground: ground.clone(), admin_key }
@@ -302,12 +309,6 @@ pub fn greet(id: &str, input: &str) -> StartInstance {
         start_at: None,
         on_conflict: OnConflict::Reject,
     }
-}
-
-/// Whether a path is one of DAG runs. Tests that walk all routes need a row of each kind that is stored; `dags.rs` tests
-/// these routes with runs of its own.
-pub fn is_of_dags(path: &str) -> bool {
-    ["/v1/assets/", "/v1/backfills", "/v1/dags", "/v1/runs"].iter().any(|route| path.starts_with(route))
 }
 
 /// The JSON of a value.

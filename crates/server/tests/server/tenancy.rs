@@ -879,7 +879,9 @@ fn requests_of_dags(operation: &str, path: &str, names: &Names) -> Vec<Sent> {
         "post /v1/runs/{id}/rerun" => of_run(json!({ "from": "subset", "tasks": [names.task] })),
         "post /v1/runs/{id}/clear" => of_run(json!({ "tasks": [names.task] })),
         "post /v1/runs/{id}/tasks/{task}/mark" => of_run(json!({ "status": "failed" })),
-        "get /v1/backfills" => vec![plain(path), plain(path).query(format!("cursor={}", names.backfill))],
+        "get /v1/backfills" => {
+            vec![plain(path), plain(path).query(format!("cursor=9999999999999:{}", names.backfill))]
+        }
         "post /v1/backfills" => {
             let body = |name: &String| json!({ "dag": name, "partitions": partition });
             names.ids(&names.dag).iter().map(|name| plain(path).body(body(name))).collect()
@@ -888,6 +890,7 @@ fn requests_of_dags(operation: &str, path: &str, names: &Names) -> Vec<Sent> {
         | "get /v1/backfills/{id}/chunks"
         | "post /v1/backfills/{id}/pause"
         | "post /v1/backfills/{id}/resume"
+        | "post /v1/backfills/{id}/retry"
         | "post /v1/backfills/{id}/cancel" => with("{id}", &names.backfill),
         unknown => panic!("the walk does not know {unknown}: add it to `requests`"),
     }

@@ -1,8 +1,7 @@
 //! Backfills of a tenant.
 
-use segno_actions::Listed;
 use segno_api::backfill::{Backfill, BackfillChanged, BackfillChunk, CreateBackfill, CreatedBackfill};
-use segno_ledger::drive::{Accepted, NewBackfill, Request};
+use segno_ledger::drive::{self, Accepted, NewBackfill, Request};
 
 use super::run_rows as rows;
 use super::{Requester, Tenant};
@@ -39,26 +38,31 @@ impl Tenant {
             ..defaults
         };
         let created = self.ledger()?.backfills().create(&self.owner(), new).await;
-        let created = created.map_err(|error| self.refused(error))?;
-        Ok(CreatedBackfill {
-            id: created.backfill_id,
-            total_partitions: created.total_partitions,
-            is_visible: created.visible,
-        })
+        created.map(made).map_err(|error| self.refused(error))
     }
 
-    /// Backfills after one, newest first.
+    /// Creates a backfill for what has failed of another.
+    ///
+    /// # Errors
+    /// `unknown-backfill`, `unknown-dag`, `run-request-refused`.
+    pub async fn retry_backfill(&self, id: &str, requester: Requester) -> Result<CreatedBackfill, Refusal> {
+        let by = Request { by: requester.by, reason: None, request_id: requester.key };
+        let created = self.ledger()?.backfills().retry(&self.owner(), id, by).await;
+        created.map(made).map_err(|error| self.refused(error))
+    }
+
+    /// Backfills after a place (time of creation in milliseconds, id), newest first.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub async fn backfills(
         &self,
-        after: Option<&str>,
+        after: Option<(i64, &str)>,
         limit: usize,
-    ) -> Result<Vec<Listed<Backfill>>, Refusal> {
+    ) -> Result<Vec<Backfill>, Refusal> {
         let found = self.ledger()?.backfills().list(&self.owner(), after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
-        Ok(found.iter().map(|row| Listed::Readable(rows::backfill(row))).collect())
+        Ok(found.iter().map(rows::backfill).collect())
     }
 
     /// A backfill.
@@ -79,11 +83,11 @@ impl Tenant {
         id: &str,
         after: Option<u32>,
         limit: usize,
-    ) -> Result<Vec<Listed<BackfillChunk>>, Refusal> {
+    ) -> Result<Vec<BackfillChunk>, Refusal> {
         let found = self.ledger()?.backfills().show(&self.owner(), id).await;
         let chunks = found.map_err(|error| self.refused(error))?.chunks;
         let chunks = chunks.iter().filter(|chunk| after.is_none_or(|after| chunk.chunk_index > after));
-        Ok(chunks.take(limit).map(|chunk| Listed::Readable(rows::chunk(chunk))).collect())
+        Ok(chunks.take(limit).map(rows::chunk).collect())
     }
 
     /// Pauses, resumes or cancels a backfill.
@@ -105,5 +109,13 @@ impl Tenant {
         };
         let Accepted { visible } = done.map_err(|error| self.refused(error))?;
         Ok(BackfillChanged { id: id.to_owned(), is_visible: visible })
+    }
+}
+
+fn made(created: drive::CreatedBackfill) -> CreatedBackfill {
+    CreatedBackfill {
+        id: created.backfill_id,
+        total_partitions: created.total_partitions,
+        is_visible: created.visible,
     }
 }

@@ -1,4 +1,4 @@
-//! What happens to instances and batches, as it happens.
+//! What happens to instances, batches and runs, as it happens.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::batch::BatchStatus;
 use crate::instance::{Kind, Status};
+use crate::run::{RunStatus, TaskStatus};
 use crate::several;
 
 /// What happened to an instance.
@@ -79,7 +80,41 @@ pub struct BatchChange {
     pub left_out: BTreeMap<RowKind, BTreeMap<String, u64>>,
 }
 
-/// The data of an event: `change` has the first form, `batch` the second.
+/// What was published of a run of a DAG: the new states of its tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunChange {
+    /// Id of the run.
+    pub run: String,
+    /// Name of its DAG.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dag: Option<String>,
+    /// State of the run.
+    pub status: RunStatus,
+    /// Whether it is paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
+    /// When a node noticed that it was published.
+    pub at: Timestamp,
+    /// Tasks that have changed, by key. At most 50; the others are counted in `left_out`.
+    #[serde(default)]
+    pub tasks: Vec<TaskChange>,
+    /// How many further tasks have changed, by their new state, as in `{"ready":950}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<TaskStatus, u64>,
+}
+
+/// The new state of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TaskChange {
+    /// Its key.
+    pub key: String,
+    /// Its state.
+    pub status: TaskStatus,
+    /// Its attempt; 0 before the first.
+    pub attempt: u32,
+}
+
+/// The data of an event: `change` has the first form, `batch` the second, `run` the third.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum FollowedChange {
@@ -87,6 +122,8 @@ pub enum FollowedChange {
     Instance(Change),
     /// Of a batch of a runbook.
     Batch(BatchChange),
+    /// Of a run of a DAG.
+    Run(RunChange),
 }
 
 /// Which row of a batch a change is about.
@@ -165,4 +202,8 @@ pub struct FollowChanges {
     /// of instances is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u64>,
+    /// Only changes of this run of a DAG, and none of instances or batches. Without it, changes of runs are shown unless a filter
+    /// of instances or `batch` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }

@@ -53,10 +53,42 @@ pub struct DagDetails {
     /// Parameters of its runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub params: Vec<DagParam>,
+    /// How many runs may be under way at a time; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent_runs: Option<u32>,
+    /// Its sensors, and how far each is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensors: Vec<DagSensor>,
     /// Its first 1,000 tasks, as in the document.
     pub tasks: Vec<DagTask>,
     /// Number of its tasks.
     pub tasks_total: u32,
+}
+
+/// A sensor of a DAG: a function that is polled for reasons to start runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DagSensor {
+    /// Its name.
+    pub name: String,
+    /// The function that is polled.
+    pub function: String,
+    /// The time between two polls, such as `1m`.
+    pub interval: String,
+    /// Where the next poll continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// What the last poll came to: `triggered`, `no_new_data` or `error`; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_status: Option<String>,
+    /// Why the last poll failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// When it was polled last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_polled_at: Option<Timestamp>,
+    /// When it is polled next; absent while the DAG is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_poll_at: Option<Timestamp>,
 }
 
 /// A parameter of the runs of a DAG.

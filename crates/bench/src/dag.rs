@@ -101,6 +101,7 @@ pub async fn run(arguments: &DagArguments) -> anyhow::Result<()> {
     let ledger = Ledger::new(store.clone(), objects, options);
     let pools = Pools::new(store.clone(), Default::default())?;
     let services = Services {
+        announcer: Arc::new(segno_ledger::drive::Silent),
         ledger: ledger.clone(),
         calls: RoomCalls::new(Room::LEDGER, &functions, pools, Client::new(store.clone())),
         options: DriverOptions::default(),

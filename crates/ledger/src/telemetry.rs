@@ -25,6 +25,9 @@ pub const OUTBOX_DEPTH: &str = "segno_ledger_outbox_depth";
 /// Gauge: scopes that this node holds.
 pub const SCOPES_HELD: &str = "segno_ledger_scopes_held";
 
+/// Gauge: scopes that this node could not drive at its last try.
+pub const SCOPES_STUCK: &str = "segno_ledger_scopes_stuck";
+
 /// All metrics of this crate.
 pub const METRICS: &[Metric] = &[
     Metric::counter(EVENTS, &[], "Events appended to the ledger."),
@@ -54,12 +57,14 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(OBJECT_ERRORS, &[], "Calls to the ledger's object store that failed after all retries."),
     Metric::gauge(OUTBOX_DEPTH, &[], "Events that waited to be appended at the last look."),
     Metric::gauge(SCOPES_HELD, &[], "Ledgers that this node holds."),
+    Metric::gauge(SCOPES_STUCK, &[], "Ledgers that this node could not drive at its last try."),
 ];
 
 /// Shows the gauges from the start: a series that begins late hides its first value.
 pub(crate) fn show() {
     metrics::gauge!(OUTBOX_DEPTH).set(0.0);
     metrics::gauge!(SCOPES_HELD).increment(0.0);
+    metrics::gauge!(SCOPES_STUCK).set(0.0);
 }
 
 /// A share of a gauge, which goes when it is dropped.

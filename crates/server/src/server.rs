@@ -35,7 +35,7 @@ use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::bus::NodeBus;
 use crate::detached::Detached;
-use crate::events::{BatchAnnouncer, Hub, Relay};
+use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
@@ -307,7 +307,8 @@ impl ServerBuilder {
                 let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
                 let calls = RoomCalls::new(Room::LEDGER, &functions, pools.clone(), client);
                 let options = ledger_drive::DriverOptions::default();
-                let services = ledger_drive::Services { ledger, calls, options };
+                let announcer = Arc::new(HubAnnouncer(hub.clone()));
+                let services = ledger_drive::Services { ledger, calls, announcer, options };
                 let driver = ledger_drive::Driver::new(services, node.clone()).processes(incarnation.clone());
                 background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             }

@@ -70,6 +70,14 @@ impl Client {
         self.backfill_request(id, "cancel").await
     }
 
+    /// Runs the chunks of a backfill again that have failed, as a new backfill.
+    ///
+    /// # Errors
+    /// `unknown-backfill`, `run-request-refused` when it has not ended or none of its chunks has failed.
+    pub async fn retry_backfill(&self, id: &str) -> Result<CreatedBackfill, ClientError> {
+        self.read(self.request(Method::POST, &["v1", "backfills", id, "retry"], Duration::ZERO)).await
+    }
+
     async fn backfill_request(&self, id: &str, verb: &str) -> Result<BackfillChanged, ClientError> {
         self.read(self.request(Method::POST, &["v1", "backfills", id, verb], Duration::ZERO)).await
     }

@@ -25,6 +25,11 @@ pub struct StartRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "2026-11-18")]
     pub partition: Option<String>,
+    /// Which tasks run: `load` is one task, `+load` it and all before it, `load+` it and all after it, `+load+` both. All tasks run
+    /// without it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["+load"]))]
+    pub select: Vec<String>,
     /// Names the run: a second request with the same key and the same payload returns the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 256)]

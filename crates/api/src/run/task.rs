@@ -90,7 +90,7 @@ pub struct RunTask {
     /// When the attempt was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatched_at: Option<Timestamp>,
-    /// When the attempt started.
+    /// When the attempt started. An attempt that ended before a node noticed its start counts from its dispatch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When the task ended.

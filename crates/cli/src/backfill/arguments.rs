@@ -53,6 +53,12 @@ pub enum BackfillVerb {
         /// Id of the backfill.
         id: String,
     },
+    /// Run the chunks of a backfill again that have failed, as a new backfill.
+    #[command(after_help = "Example:\n  segno backfill retry backfill-7")]
+    Retry {
+        /// Id of the backfill.
+        id: String,
+    },
     /// Cancel a backfill: no further chunks are started; runs that have begun are cancelled.
     #[command(after_help = "Example:\n  segno backfill cancel backfill-7")]
     Cancel {

@@ -3,7 +3,7 @@
 pub mod arguments;
 
 use segno_api::Client;
-use segno_api::backfill::{Backfill, BackfillChanged, CreateBackfill};
+use segno_api::backfill::{Backfill, BackfillChanged, CreateBackfill, CreatedBackfill};
 use serde_json::json;
 
 use crate::exit::Failure;
@@ -21,6 +21,7 @@ pub async fn run(arguments: BackfillArguments, output: &Output) -> Result<(), Fa
         BackfillVerb::Show { id, paging } => show(client, &id, &paging, output).await,
         BackfillVerb::Pause { id } => shown(&client.pause_backfill(&id).await?, "pause", output),
         BackfillVerb::Resume { id } => shown(&client.resume_backfill(&id).await?, "resume", output),
+        BackfillVerb::Retry { id } => created(&client.retry_backfill(&id).await?, output),
         BackfillVerb::Cancel { id } => shown(&client.cancel_backfill(&id).await?, "cancel", output),
     }
 }
@@ -33,11 +34,14 @@ async fn create(client: &Client, arguments: Create, output: &Output) -> Result<(
         chunk_size: arguments.chunk_size,
         max_concurrent_runs: arguments.max_concurrent_runs,
     };
-    let created = client.create_backfill(&request).await?;
+    created(&client.create_backfill(&request).await?, output)
+}
+
+fn created(created: &CreatedBackfill, output: &Output) -> Result<(), Failure> {
     let table = Table::default()
         .line("backfill", &created.id)
         .line("partitions", created.total_partitions.to_string());
-    output.print(&created, table)
+    output.print(created, table)
 }
 
 async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(), Failure> {

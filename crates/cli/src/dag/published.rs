@@ -185,7 +185,27 @@ fn shown(details: &DagDetails, output: &Output) -> String {
     if let Some(partitions) = &details.partitioned_by {
         table = table.line("partitioned by", partitions);
     }
+    if let Some(runs) = details.max_concurrent_runs {
+        table = table.line("runs at a time", runs.to_string());
+    }
     let mut text = table.to_text(output.colours);
+    if !details.sensors.is_empty() {
+        let mut rows = Rows::new(["sensor", "function", "every", "polled", "came to", "cursor", "next"]);
+        for sensor in &details.sensors {
+            let time = |at: Option<_>| at.map(|at| output.time(at)).unwrap_or_default();
+            let status = sensor.last_status.as_deref().unwrap_or_default().replace('_', " ");
+            rows.add([
+                sensor.name.clone(),
+                sensor.function.clone(),
+                sensor.interval.clone(),
+                time(sensor.last_polled_at),
+                sensor.last_error.as_ref().map_or(status, |error| format!("error: {error}")),
+                sensor.cursor.clone().unwrap_or_default(),
+                time(sensor.next_poll_at),
+            ]);
+        }
+        text = format!("{text}\n{}", rows.to_text(output.colours));
+    }
     if !details.params.is_empty() {
         let mut rows = Rows::new(["parameter", "default", "description"]);
         for param in &details.params {

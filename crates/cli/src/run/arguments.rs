@@ -87,6 +87,9 @@ pub struct StartRun {
     /// Key of the partition.
     #[arg(long, value_name = "KEY")]
     pub partition: Option<String>,
+    /// Run these tasks alone: `load`, `+load` with all before it, `load+` with all after it. May be repeated.
+    #[arg(long = "select", value_name = "TERM")]
+    pub select: Vec<String>,
     /// Names the run: the same key with the same parameters is the same run.
     #[arg(long, value_name = "TEXT")]
     pub run_key: Option<String>,

@@ -16,6 +16,7 @@ pub async fn start(client: &Client, arguments: arguments::StartRun, output: &Out
         version: arguments.version,
         params: params(&arguments.params, arguments.params_json.as_deref())?,
         partition: arguments.partition,
+        select: arguments.select,
         run_key: arguments.run_key,
         labels: pairs("--label", &arguments.labels)?,
     };

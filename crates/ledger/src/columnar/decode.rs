@@ -92,6 +92,13 @@ impl ColumnarFile {
         })
     }
 
+    /// Bounds of a text column of a row group, as far as the file has them.
+    pub fn bounds(&self, group: usize, column: usize) -> (Option<&[u8]>, Option<&[u8]>) {
+        let place = self.places.get(column).copied().flatten();
+        let statistics = place.and_then(|place| self.metadata.row_group(group).column(place).statistics());
+        statistics.map_or((None, None), |found| (found.min_bytes_opt(), found.max_bytes_opt()))
+    }
+
     /// The rows of a row group, from the bytes of [`ColumnarFile::range`].
     ///
     /// # Errors

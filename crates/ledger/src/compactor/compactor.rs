@@ -14,6 +14,7 @@ use super::change::Entries;
 use super::limits::{ARCHIVE_AGE_MS, ARCHIVE_RUNS, FOLD_TRIES, GRACE_MS};
 use super::merge::Shelves;
 use super::projection::Projection;
+use crate::fold::{ChangedRun, FailedRun};
 use crate::ids::{Ulid, Ulids};
 use crate::log::{EventRecord, LogReader};
 use crate::manifest::limits::{L0_AGE_MS, L0_DELTAS, L0_ROWS};
@@ -89,6 +90,10 @@ pub struct Published {
     pub wrote: bool,
     /// Objects that were moved out of the log, and why.
     pub quarantined: Vec<(String, String)>,
+    /// Runs that have failed, and those with tasks that have.
+    pub failed: Vec<FailedRun>,
+    /// The runs that changed, if changes are observed.
+    pub changed: Vec<ChangedRun>,
 }
 
 /// What stays the same while a compactor lives.
@@ -138,6 +143,8 @@ pub struct Compactor<P> {
     pub(super) checked_at_ms: u64,
     /// Tokens handed out so far.
     pub(super) tokens: u64,
+    /// Whether changes are returned.
+    pub(super) is_observed: bool,
 }
 
 impl<P: Projection> Compactor<P> {
@@ -175,6 +182,7 @@ impl<P: Projection> Compactor<P> {
             is_stale: true,
             checked_at_ms: 0,
             tokens: 0,
+            is_observed: false,
         };
         compactor.take_over().await?;
         compactor.doom_old_manifests().await?;
@@ -184,6 +192,11 @@ impl<P: Projection> Compactor<P> {
     /// The folded state: the active rows.
     pub fn state(&self) -> &P {
         &self.projection
+    }
+
+    /// Has folds return the runs that they change, or no longer.
+    pub fn observe(&mut self, is_observed: bool) {
+        self.is_observed = is_observed;
     }
 
     /// The newest folded event.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use segno_actions::functions::Scope;
 
 use crate::event::Envelope;
-use crate::fold::{self, State};
+use crate::fold::{self, ChangedRun, FailedRun, State};
 use crate::ids::Ulid;
 use crate::tables::{Changes, Rows};
 
@@ -20,6 +20,10 @@ pub trait Projection: Send + Sync + Sized + 'static {
     /// Makes the rows of a run anew from all its events, sorted by their ids: one of them arrived
     /// late.
     fn rebuild_run(&mut self, run_id: &str, events: &[Envelope]);
+    /// The runs that have failed since changes were taken, and those with tasks that have.
+    fn failed_runs(&self) -> Vec<FailedRun>;
+    /// The runs that changed since changes were taken.
+    fn changed_runs(&self) -> Vec<ChangedRun>;
     /// What changed since the last call.
     fn take_changes(&mut self) -> Changes;
     /// Runs that left the active rows and that these events may change: they have to be restored
@@ -48,6 +52,14 @@ impl Projection for State {
 
     fn rebuild_run(&mut self, run_id: &str, events: &[Envelope]) {
         fold::rebuild_run(self, run_id, events);
+    }
+
+    fn failed_runs(&self) -> Vec<FailedRun> {
+        State::failed_runs(self)
+    }
+
+    fn changed_runs(&self) -> Vec<ChangedRun> {
+        State::changed_runs(self)
     }
 
     fn take_changes(&mut self) -> Changes {

@@ -169,6 +169,10 @@ impl<P: Projection> Compactor<P> {
             step.note_events(&events);
             step.batches = batches;
         }
+        published.failed = self.projection.failed_runs();
+        if self.is_observed {
+            published.changed = self.projection.changed_runs();
+        }
         // Runs leave before changes are taken, so that rows that no file has need no tombstone.
         if self.is_archive_due(now_ms) {
             self.archive(&paged, &mut moves);

@@ -12,7 +12,7 @@ use crate::event::{
     BackfillChunkPlanned, BackfillStateChanged, PartitionSelector, RunCancelRequested, RunRequested,
     RunSource,
 };
-use crate::fold::State;
+use crate::fold::{State, backfills_pool};
 use crate::tables::{BackfillRow, BackfillState};
 
 /// Who changed a state.
@@ -68,7 +68,10 @@ impl Backfills {
         let open = state.open_chunks(&row.backfill_id).count() as u32;
         let total_chunks = row.total_partitions.div_ceil(row.chunk_size.max(1));
         let mut is_exhausted = row.planned_chunks >= total_chunks;
-        let room = row.max_concurrent_runs.saturating_sub(open);
+        let room = match is_dag_paused(state, row) {
+            true => 0,
+            false => row.max_concurrent_runs.saturating_sub(open),
+        };
         let next = row.planned_chunks..total_chunks.min(row.planned_chunks.saturating_add(room));
         for chunk_index in next {
             match self.keys(row, chunk_index) {
@@ -133,6 +136,12 @@ impl Backfills {
         };
         Action::Append(vec![planned.into(), request.into()])
     }
+}
+
+/// Whether the DAG of a backfill is paused.
+fn is_dag_paused(state: &State, row: &BackfillRow) -> bool {
+    let pool = row.dag.as_deref().and_then(|dag| state.pool(&backfills_pool(dag)));
+    pool.is_some_and(|pool| pool.slots == 0)
 }
 
 fn change(row: &BackfillRow, to_state: BackfillState, changed_by: &str) -> Action {

@@ -1,4 +1,4 @@
-//! `schedules`: due ticks of cron schedules, with bounded catch-up. A new schedule makes up for
+//! `schedules`: due ticks of schedules, with bounded catch-up. A new schedule makes up for
 //! nothing before its creation, and one that cannot be read has one failed tick per definition, not
 //! one per pass.
 
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use segno_actions::schedule::{ScheduleSpec, Zones};
+use segno_actions::schedule::Zones;
 
 use super::action::Action;
 use super::controller::OrchestrationController;
@@ -45,9 +45,12 @@ impl OrchestrationController for Schedules {
         let mut schedules: Vec<&ScheduleDefinitionRow> = state.schedules().collect();
         schedules.sort_by_key(|row| &row.schedule_id);
         for row in schedules {
-            let spec = ScheduleSpec::cron(&*row.cron_expression).timezone(&*row.timezone);
-            match spec.compile(&self.zones) {
-                Ok(schedule) => {
+            let compiled = row.schedule().and_then(|spec| {
+                spec.map(|spec| spec.compile(&self.zones).map_err(|error| error.to_string())).transpose()
+            });
+            match compiled {
+                Ok(None) => {}
+                Ok(Some(schedule)) => {
                     let (from, to) = (catch_up_from(state, row, now), now);
                     let times = Timestamp::from_millisecond(from)
                         .and_then(|from| Ok((from, Timestamp::from_millisecond(to)?)));
@@ -62,7 +65,7 @@ impl OrchestrationController for Schedules {
                     }
                     actions.extend(recent.into_iter().map(|time| self.tick(state, row, time)));
                 }
-                Err(error) => actions.extend(unreadable(state, row, &error.to_string())),
+                Err(error) => actions.extend(unreadable(state, row, &error)),
             }
             if actions.len() >= MAX_ACTIONS {
                 break;

@@ -15,6 +15,7 @@ use super::ledger::{LedgerOptions, timestamp};
 use super::limits::APPEND_BYTES;
 use super::outbox::{self, Waiting, WaitingEvent};
 use crate::event::{Envelope, EventData, Header};
+use crate::fold::ChangedRun;
 use crate::ids::Ulids;
 use crate::log::limits::MAX_BATCH_EVENTS;
 use crate::telemetry;
@@ -143,8 +144,11 @@ impl Held {
             }
         }
         let (count, begun_ms) = (part.len(), self.now_ms());
+        self.compactor.observe(self.services.announcer.is_wanted());
         let appended: BoxFuture<'_, _> = self.compactor.append(part).boxed();
-        appended.await?;
+        let published = appended.await?;
+        self.announce(&published.changed);
+        self.notify(published.failed).await?;
         let now_ms = self.now_ms();
         metrics::counter!(telemetry::EVENTS).increment(count as u64);
         metrics::counter!(telemetry::FOLDS).increment(1);
@@ -154,11 +158,20 @@ impl Held {
         Ok(())
     }
 
+    fn announce(&self, changed: &[ChangedRun]) {
+        for ChangedRun { run, tasks } in changed {
+            self.services.announcer.changed(&self.scope, run, tasks);
+        }
+    }
+
     /// Folds what others have appended.
     pub(super) async fn fold_waiting(&mut self) -> Result<(), DriveError> {
         loop {
+            self.compactor.observe(self.services.announcer.is_wanted());
             let folded: BoxFuture<'_, _> = self.compactor.fold_waiting().boxed();
             let published = folded.await?;
+            self.announce(&published.changed);
+            self.notify(published.failed).await?;
             for (path, problem) in &published.quarantined {
                 tracing::error!(path, problem, "an object of the log that is no batch was moved out of it");
             }

@@ -18,7 +18,7 @@ use super::request::{Accepted, Request, Shown};
 use crate::event::{BackfillCreated, BackfillStateChanged, PartitionSelector};
 use crate::ids::Ulid;
 use crate::snapshot::{Days, Filter};
-use crate::tables::{BackfillChunkRow, BackfillRow, BackfillState};
+use crate::tables::{BackfillChunkRow, BackfillRow, BackfillState, ChunkState};
 
 /// Backfills of a store. Cheap to clone.
 #[derive(Clone)]
@@ -104,18 +104,9 @@ impl Backfills {
         // What is wrong with the parameters is an error now, and not one of every run.
         let partition = keys.first().map(String::as_str);
         planning::plan(&parsed, &new.params, partition)?;
-        let request_id = new.request_id.clone().unwrap_or_else(|| self.ledger.fresh());
-        let backfill_id = match &new.request_id {
-            Some(request) => format!("bf_{}", &crate::ids::fingerprint(request)[..26]),
-            None => {
-                let seed = u128::from(self.ledger.options().ids.new_seed());
-                let id = Ulid::at(self.ledger.store().now_ms().await?, (seed << 16) ^ seed);
-                format!("bf_{}", id.to_string().to_lowercase())
-            }
-        };
         let created = BackfillCreated {
-            backfill_id: backfill_id.as_str().into(),
-            client_request_id: request_id.into(),
+            backfill_id: "".into(),
+            client_request_id: "".into(),
             asset_selection: Vec::new(),
             code_version: Some(version.to_string().into()),
             partition_selector: PartitionSelector::Explicit {
@@ -128,6 +119,68 @@ impl Backfills {
             dag: Some(new.dag.into()),
             params: Some(Value::Object(new.params)),
         };
+        self.begin(scope, created, new.request_id).await
+    }
+
+    /// Creates a backfill for the partitions of the chunks that have failed, with the active version of its DAG.
+    ///
+    /// # Errors
+    /// `unknown-backfill`, `unknown-dag`, `run-request-refused` when it has not ended or none of its chunks has failed, and
+    /// those of the store.
+    pub async fn retry(&self, scope: &Scope, id: &str, by: Request) -> Result<CreatedBackfill, LedgerError> {
+        let BackfillDetail { backfill, chunks } = self.show(scope, id).await?;
+        let refused = |reason: &str| LedgerError::refused(format!("backfill {id:?}"), "retried", reason);
+        if !backfill.state.is_final() {
+            return Err(refused("it has not ended; wait for its end, or cancel it"));
+        }
+        let failed = chunks.iter().filter(|chunk| chunk.state == ChunkState::Failed);
+        let keys: Vec<Arc<str>> = failed
+            .flat_map(|chunk| {
+                serde_json::from_str::<Vec<Arc<str>>>(&chunk.partition_keys).unwrap_or_default()
+            })
+            .collect();
+        if keys.is_empty() {
+            return Err(refused("none of its chunks has failed"));
+        }
+        let dag = backfill.dag.ok_or_else(|| refused("it is no backfill of a published DAG"))?;
+        let (version, parsed) = self.ledger.definitions().parsed(scope, &dag, None).await?;
+        let params = backfill.params.as_deref().and_then(|json| serde_json::from_str(json).ok());
+        let params: Map<String, Value> = params.unwrap_or_default();
+        planning::plan(&parsed, &params, keys.first().map(AsRef::as_ref))?;
+        let created = BackfillCreated {
+            backfill_id: "".into(),
+            client_request_id: "".into(),
+            asset_selection: Vec::new(),
+            code_version: Some(version.to_string().into()),
+            total_partitions: u32::try_from(keys.len()).unwrap_or(u32::MAX),
+            partition_selector: PartitionSelector::Explicit { keys },
+            chunk_size: backfill.chunk_size,
+            max_concurrent_runs: backfill.max_concurrent_runs,
+            parent_backfill_id: Some(backfill.backfill_id),
+            dag: Some(dag),
+            params: Some(Value::Object(params)),
+        };
+        self.begin(scope, created, by.request_id).await
+    }
+
+    /// Posts a backfill without its id and the id of its request, and waits until it is visible.
+    async fn begin(
+        &self,
+        scope: &Scope,
+        mut created: BackfillCreated,
+        request_id: Option<String>,
+    ) -> Result<CreatedBackfill, LedgerError> {
+        let backfill_id = match &request_id {
+            Some(request) => format!("bf_{}", &crate::ids::fingerprint(request)[..26]),
+            None => {
+                let seed = u128::from(self.ledger.options().ids.new_seed());
+                let id = Ulid::at(self.ledger.store().now_ms().await?, (seed << 16) ^ seed);
+                format!("bf_{}", id.to_string().to_lowercase())
+            }
+        };
+        let total = created.total_partitions;
+        created.backfill_id = backfill_id.as_str().into();
+        created.client_request_id = request_id.unwrap_or_else(|| self.ledger.fresh()).into();
         let event: WaitingEvent = created.into();
         let record = format!("backfill:{backfill_id}");
         let published = self.ledger.wait_published(outbox_id(scope, &record));

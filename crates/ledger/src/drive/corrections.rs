@@ -1,6 +1,6 @@
 //! What people request of runs: cancel, pause, resume, clear, mark, rerun.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use segno_actions::functions::Scope;
@@ -10,7 +10,8 @@ use super::error::LedgerError;
 use super::limits::{MAX_INLINE_OUTPUT_BYTES, MAX_NAMED_TASKS, MAX_REASON_BYTES};
 use super::lists::items;
 use super::outbox::WaitingEvent;
-use super::planning::{plan_selected, split_key};
+use super::planning::{key_of_partition, plan_id_of, plan_selected, split_key};
+use super::reading::RunDetail;
 use super::request::{Accepted, Request};
 use super::runs::{NewRun, Runs, StartedRun};
 use crate::event::{
@@ -18,7 +19,7 @@ use crate::event::{
     TaskCleared, TaskMarked, Trigger,
 };
 use crate::ids::fingerprint;
-use crate::plan::{OtherOutputs, Selection};
+use crate::plan::{OtherOutputs, Parsed, Selection};
 use crate::tables::{RunRow, TaskRow, TaskState};
 
 /// Tasks that run again, in the same run.
@@ -196,58 +197,30 @@ impl Runs {
         let dag = before.run.dag.clone().ok_or_else(|| {
             LedgerError::refused(what(), "rerun", "it is no run of a published DAG; start a new one")
         })?;
-        if before.tasks.iter().any(|task| split_key(&task.task_key).1.is_some()) {
-            let reason = "it is a run of several partitions; clear tasks of it instead";
-            return Err(LedgerError::refused(what(), "rerun", reason));
-        }
         let version = before.run.code_version.as_deref().and_then(|version| version.parse().ok());
         let (version, parsed) = self.ledger.definitions().parsed(scope, &dag, version).await?;
-        let tasks: BTreeMap<&str, &TaskRow> =
-            before.tasks.iter().map(|task| (&*task.task_key, task)).collect();
-        let selection = match &rerun {
-            Rerun::FromFailure => {
-                let state = |key: &str| tasks.get(key).map(|task| task.state);
-                Selection::from_failure(&parsed.dag, &parsed.graph, state)
-            }
-            Rerun::Tasks { tasks, downstream } => {
-                let tasks = check_tasks(tasks)?;
-                let terms: Vec<String> = tasks
-                    .iter()
-                    .map(|key| if *downstream { format!("{key}+") } else { key.clone() })
-                    .collect();
-                Selection::named(&parsed.dag, &parsed.graph, terms.iter().map(String::as_str))
-                    .map_err(|problem| LedgerError::invalid("tasks", problem))?
-            }
-        };
-        if selection.count() == 0 {
+        let Repeated { plan_ids, params, tasks, more } = repeated(&parsed, &before, &rerun, &by)?;
+        if plan_ids.is_empty() {
             let reason = "no task of it failed or was cancelled; name the tasks to run again";
             return Err(LedgerError::refused(what(), "rerun", reason));
         }
-        let params: Map<String, Value> = params_of(&before.run);
-        let partition = before.tasks.iter().find_map(|task| task.partition_key.as_deref());
-        let mut plan = plan_selected(&parsed, &params, partition, (&selection, OtherOutputs::EarlierRun))?;
-        let mut more = Vec::new();
-        for key in &plan.needs_outputs_of {
-            // A task without a target that is done at once, with the output of the earlier run.
-            plan.tasks.push(PlannedTask::new(key.as_str()));
-            more.push(done_before(key, tasks.get(key.as_str()).copied(), &before.tasks, &by)?);
-        }
+        let plan_id = plan_id_of(&plan_ids);
         let requester: Arc<str> = by.requester().into();
         let triggered = RunTriggered {
             run_id: "".into(),
-            plan_id: Arc::clone(&plan.plan_id),
+            plan_id: Arc::clone(&plan_id),
             trigger: Trigger::Manual { user_id: requester },
             root_assets: Vec::new(),
             run_key: None,
             labels: labels_of(&before.run),
             code_version: Some(version.to_string().into()),
             dag: Some(dag),
-            params: Some(Value::Object(plan.params)),
+            params: Some(Value::Object(params)),
             parent_run_id: Some(run_id.into()),
         };
         let key = by.request_id.as_ref().map(|request| format!("request:{request}"));
         let fingerprint = fingerprint(&format!("rerun:{run_id}:{rerun:?}"));
-        let plan = PlanCreated { run_id: "".into(), plan_id: plan.plan_id, tasks: plan.tasks };
+        let plan = PlanCreated { run_id: "".into(), plan_id, tasks };
         self.begin(scope, NewRun { triggered, plan, more, key, fingerprint }).await
     }
 
@@ -264,6 +237,73 @@ impl Runs {
         }
         Ok(run)
     }
+}
+
+/// What a new run has of an earlier one.
+#[derive(Default)]
+struct Repeated {
+    /// Ids of the plans of its partitions.
+    plan_ids: Vec<Arc<str>>,
+    params: Map<String, Value>,
+    tasks: Vec<PlannedTask>,
+    /// Marks of tasks that are done already.
+    more: Vec<WaitingEvent>,
+}
+
+/// The tasks of an earlier run that run again: in a run of several partitions, those of each.
+fn repeated(
+    parsed: &Parsed,
+    before: &RunDetail,
+    rerun: &Rerun,
+    by: &Request,
+) -> Result<Repeated, LedgerError> {
+    let rows: BTreeMap<&str, &TaskRow> = before.tasks.iter().map(|task| (&*task.task_key, task)).collect();
+    if let Rerun::Tasks { tasks, .. } = rerun {
+        for key in check_tasks(tasks)?.iter().filter(|key| split_key(key).1.is_some()) {
+            find(&before.tasks, &before.run.run_id, key)?;
+        }
+    }
+    let planned = before.tasks.iter().filter(|task| task.expanded_from.is_none());
+    let partitions: BTreeSet<Option<&str>> = planned.map(|task| split_key(&task.task_key).1).collect();
+    let only = before.tasks.iter().find_map(|task| task.partition_key.as_deref());
+    let mut all = Repeated { params: params_of(&before.run), ..Repeated::default() };
+    for of_partition in partitions {
+        let name = |key: &str| of_partition.map_or_else(|| key.to_owned(), |of| key_of_partition(key, of));
+        let selection = match rerun {
+            Rerun::FromFailure => {
+                let state = |key: &str| rows.get(name(key).as_str()).map(|task| task.state);
+                Selection::from_failure(&parsed.dag, &parsed.graph, state)
+            }
+            Rerun::Tasks { tasks, downstream } => {
+                let of_this = tasks.iter().map(|task| split_key(task));
+                let of_this = of_this.filter(|(_, of)| of.is_none() || *of == of_partition);
+                let terms: Vec<String> = of_this
+                    .map(|(key, _)| if *downstream { format!("{key}+") } else { key.to_owned() })
+                    .collect();
+                Selection::named(&parsed.dag, &parsed.graph, terms.iter().map(String::as_str))
+                    .map_err(|problem| LedgerError::invalid("tasks", problem))?
+            }
+        };
+        if selection.count() == 0 {
+            continue;
+        }
+        let others = (&selection, OtherOutputs::EarlierRun);
+        let plan = plan_selected(parsed, &all.params, of_partition.or(only), others)?;
+        for key in &plan.needs_outputs_of {
+            // A task without a target that is done at once, with the output of the earlier run.
+            let key = name(key);
+            all.tasks.push(PlannedTask::new(key.as_str()));
+            all.more.push(done_before(&key, rows.get(key.as_str()).copied(), &before.tasks, by)?);
+        }
+        all.tasks.extend(plan.tasks.into_iter().map(|task| PlannedTask {
+            key: name(&task.key).into(),
+            depends_on: task.depends_on.iter().map(|key| name(key).into()).collect(),
+            ..task
+        }));
+        all.params = plan.params;
+        all.plan_ids.push(plan.plan_id);
+    }
+    Ok(all)
 }
 
 /// The mark of a task that a new run does not run.

@@ -1,21 +1,33 @@
 //! Publishing DAGs: the door for servers.
 
+use std::collections::HashSet;
+
 use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordWrite};
 use segno_actions::functions::Scope;
+use segno_actions::schedule::ScheduleSpec;
 use segno_actions::{Listed, Unreadable};
 
 use super::definitions::{DagHead, DagVersion};
 use super::error::LedgerError;
-use super::ledger::Ledger;
+use super::freshness::WatchedAsset;
+use super::ledger::{Ledger, timestamp};
 use super::outbox::WaitingEvent;
-use super::place::{HEADS, VERSIONS, version_folder, version_id};
+use super::place::{FRESHNESS, HEADS, SENSORS, VERSIONS, sensor_folder, version_folder, version_id};
 use super::post::{Posting, post};
-use super::runnable;
+use super::sensor::SensorRow;
 use crate::event::{PoolDefined, ScheduleDefinitionUpserted};
+use crate::fold::{NO_LIMIT, backfills_pool, runs_pool};
+use crate::plan::definition::Sensor;
+use crate::plan::limits::MAX_SENSORS;
 use crate::plan::{Parsed, parse};
+use crate::snapshot::Days;
+use crate::tables::SensorStateRow;
 
 /// Versions that are deleted in one commit.
 const DELETED_AT_ONCE: usize = 500;
+
+/// Most records of sensors or assets of a DAG that are read at once.
+const MAX_WATCHED: usize = 1_000;
 
 /// Missed ticks that a schedule makes up for.
 const CATCH_UP_TICKS: u32 = 1;
@@ -39,6 +51,17 @@ pub struct PublishedDag {
     pub parsed: Parsed,
 }
 
+/// A sensor of a DAG, and how far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedSensor {
+    /// The sensor.
+    pub sensor: SensorRow,
+    /// What its evaluations have come to; nothing before the first.
+    pub state: Option<SensorStateRow>,
+    /// When it is polled next; never while its DAG is paused.
+    pub next_poll_at: Option<jiff::Timestamp>,
+}
+
 /// Whether a DAG starts runs by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Automation {
@@ -58,7 +81,6 @@ impl Dags {
         by: Option<&str>,
     ) -> Result<PublishedDag, LedgerError> {
         let parsed = parse(source, self.ledger.definitions().zones())?;
-        runnable::check(&parsed.dag)?;
         let source = String::from_utf8_lossy(source).into_owned();
         loop {
             let before = self.ledger.definitions().any_head(scope, &parsed.dag.name).await?;
@@ -87,9 +109,12 @@ impl Dags {
                 created_at: now,
                 created_by: by.map(str::to_owned),
             };
-            let expect = before.map_or(Expect::Absent, |(_, version)| Expect::Version(version));
-            let writes = vec![version.write(scope), head.write(scope, expect)];
-            if self.commit(scope, writes, self.events(&parsed, &head)).await? {
+            let expect = before.as_ref().map_or(Expect::Absent, |(_, version)| Expect::Version(*version));
+            let mut writes = vec![version.write(scope), head.write(scope, expect)];
+            writes.extend(self.sensors(scope, &head, Some(&parsed)).await?);
+            let mut events = self.events(&parsed, &head);
+            events.extend(limits(&parsed, &head, former));
+            if self.commit(scope, writes, events).await? {
                 return Ok(PublishedDag { head, version, is_new: true, parsed });
             }
         }
@@ -97,18 +122,104 @@ impl Dags {
 
     /// What the ledger has to know of a DAG: its schedule and its pools.
     fn events(&self, parsed: &Parsed, head: &DagHead) -> Vec<WaitingEvent> {
-        let request = format!("{}:{}:{}", head.name, head.active_version, head.updated_at);
-        let pools = parsed.dag.pools.iter().map(|(pool, slots)| {
-            let (pool, slots) = (pool.as_str().into(), *slots);
-            let requested_by = head.updated_by.as_deref().unwrap_or("segno").into();
-            PoolDefined { pool, slots, request_id: request.as_str().into(), requested_by }.into()
-        });
-        let schedule = schedule_of(parsed, head).map(|definition| WaitingEvent {
+        let request = request_of(head);
+        let pools = parsed.dag.pools.iter().map(|(name, slots)| pool(head, name.clone(), *slots));
+        // A first version without a schedule has none to end.
+        let has_schedule = parsed.dag.schedule.is_some() || head.active_version > 1;
+        let schedule = has_schedule.then(|| WaitingEvent {
             // The content alone would make a return to an earlier definition a repetition.
             key: Some(format!("sched_def:{request}:{}", head.paused).into()),
-            data: definition.into(),
+            data: schedule_of(parsed, head).into(),
         });
         pools.chain(schedule).collect()
+    }
+
+    /// The records of the sensors of a DAG after a change of it: those of its version are armed unless it is paused, and the
+    /// others are removed. The head is part of the commit, so that of two changes one is made again.
+    async fn sensors(
+        &self,
+        scope: &Scope,
+        head: &DagHead,
+        parsed: Option<&Parsed>,
+    ) -> Result<Vec<RecordWrite>, LedgerError> {
+        let wanted: &[Sensor] = match parsed {
+            _ if head.deleted => &[],
+            Some(parsed) => &parsed.dag.sensors,
+            // A version that cannot be read leaves them as they are.
+            None => return Ok(Vec::new()),
+        };
+        let now_ms = self.ledger.store().now_ms().await?;
+        let folder = sensor_folder(scope, &head.name);
+        let request = ListRecords { kind: SENSORS, id_prefix: &folder, after_id: None, limit: MAX_WATCHED };
+        let stored = self.ledger.store().list_records(request).await?;
+        let mut writes: Vec<RecordWrite> = wanted
+            .iter()
+            .map(|sensor| {
+                let due_at_ms = (!head.paused).then_some(now_ms);
+                SensorRow::new(&head.name, sensor).write(scope, Expect::Anything, due_at_ms)
+            })
+            .collect();
+        let is_kept = |record: &Record| {
+            let name = record.id.strip_prefix(&folder);
+            wanted.iter().any(|sensor| Some(sensor.name.as_str()) == name)
+        };
+        writes.extend(stored.into_iter().filter(|record| !is_kept(record)).map(|record| {
+            RecordWrite::Delete { kind: SENSORS.to_owned(), id: record.id, expect: Expect::Anything }
+        }));
+        writes.extend(self.watched(scope, head, parsed, now_ms).await?);
+        Ok(writes)
+    }
+
+    /// The same for the assets whose freshness is watched. One that was told as stale is not told again.
+    async fn watched(
+        &self,
+        scope: &Scope,
+        head: &DagHead,
+        parsed: Option<&Parsed>,
+        now_ms: u64,
+    ) -> Result<Vec<RecordWrite>, LedgerError> {
+        let assets = parsed.filter(|_| !head.deleted).map(|parsed| WatchedAsset::of(parsed, now_ms));
+        let assets = assets.unwrap_or_default();
+        let folder = version_folder(scope, &head.name);
+        let request = ListRecords { kind: FRESHNESS, id_prefix: &folder, after_id: None, limit: MAX_WATCHED };
+        let stored = self.ledger.store().list_records(request).await?;
+        let kept: HashSet<String> = assets.iter().map(|asset| asset.id(scope)).collect();
+        let gone = stored.into_iter().filter(|record| !kept.contains(&record.id));
+        let mut writes: Vec<RecordWrite> = gone
+            .map(|record| RecordWrite::Delete {
+                kind: FRESHNESS.to_owned(),
+                id: record.id,
+                expect: Expect::Anything,
+            })
+            .collect();
+        writes.extend(assets.iter().map(|asset| {
+            let due_at_ms = (!head.paused).then(|| asset.stale_ms(None));
+            asset.write(scope, Expect::Anything, due_at_ms)
+        }));
+        Ok(writes)
+    }
+
+    /// The sensors of a DAG by name, with the time at which each is polled next; none for one that is paused.
+    ///
+    /// # Errors
+    /// `unknown-dag`, `ledger-unavailable`, `stored-data-unreadable`, `store`.
+    pub async fn list_sensors(&self, scope: &Scope, name: &str) -> Result<Vec<ListedSensor>, LedgerError> {
+        self.head(scope, name).await?;
+        let folder = sensor_folder(scope, name);
+        let request = ListRecords { kind: SENSORS, id_prefix: &folder, after_id: None, limit: MAX_SENSORS };
+        let records = self.ledger.store().list_records(request).await?;
+        let snapshot = self.ledger.snapshot(scope).await?;
+        let mut found = Vec::new();
+        for record in records {
+            let sensor = SensorRow::read(&record)
+                .map_err(|error| LedgerError::unreadable(SENSORS, &record.id, &error))?;
+            let state = match &snapshot {
+                Some(snapshot) => snapshot.row(&[sensor.sensor_id()], Days::None).await?,
+                None => None,
+            };
+            found.push(ListedSensor { sensor, state, next_poll_at: record.due_at_ms.map(timestamp) });
+        }
+        Ok(found)
     }
 
     /// DAGs after a name, by name. The last name of a page is the cursor of the next.
@@ -267,8 +378,11 @@ impl Dags {
             head.updated_by = by.map(str::to_owned);
             // A version that cannot be read any more has no schedule to be changed.
             let parsed = self.ledger.definitions().parsed(scope, name, Some(head.active_version)).await.ok();
-            let events = parsed.map(|(_, parsed)| self.events(&parsed, &head)).unwrap_or_default();
-            let writes = vec![head.write(scope, Expect::Version(version))];
+            let mut writes = vec![head.write(scope, Expect::Version(version))];
+            let version = parsed.as_ref().map(|(_, parsed)| &**parsed);
+            writes.extend(self.sensors(scope, &head, version).await?);
+            let mut events = parsed.map(|(_, parsed)| self.events(&parsed, &head)).unwrap_or_default();
+            events.extend(backfills_of(&head, Some(&before)));
             if self.commit(scope, writes, events).await? {
                 return Ok(head);
             }
@@ -291,11 +405,43 @@ impl Dags {
     }
 }
 
+/// What makes a change of a DAG one of its own.
+fn request_of(head: &DagHead) -> String {
+    format!("{}:{}:{}", head.name, head.active_version, head.updated_at)
+}
+
+/// A pool has so many slots from a change of a DAG on.
+fn pool(head: &DagHead, pool: String, slots: u32) -> WaitingEvent {
+    let requested_by = head.updated_by.as_deref().unwrap_or("segno").into();
+    let request_id = format!("{}:{slots}", request_of(head)).into();
+    PoolDefined { pool: pool.into(), slots, request_id, requested_by }.into()
+}
+
+/// How many runs of a DAG may be under way at a time, and whether its backfills may start some. A first version without a
+/// limit needs no event.
+fn limits(parsed: &Parsed, head: &DagHead, former: Option<&DagHead>) -> Vec<WaitingEvent> {
+    let slots = parsed.dag.max_concurrent_runs;
+    let runs = (slots.is_some() || former.is_some())
+        .then(|| pool(head, runs_pool(&head.name), slots.unwrap_or(NO_LIMIT)));
+    runs.into_iter().chain(backfills_of(head, former)).collect()
+}
+
+/// Whether backfills of a DAG may start runs, if that has changed.
+fn backfills_of(head: &DagHead, former: Option<&DagHead>) -> Option<WaitingEvent> {
+    let slots = if head.paused { 0 } else { NO_LIMIT };
+    former
+        .is_some_and(|former| former.paused != head.paused)
+        .then(|| pool(head, backfills_pool(&head.name), slots))
+}
+
 /// The schedule of a DAG as the ledger knows it, under the name of the DAG.
-fn schedule_of(parsed: &Parsed, head: &DagHead) -> Option<ScheduleDefinitionUpserted> {
-    let spec = &parsed.dag.schedule.as_ref()?.spec;
-    let cron = spec.cron_expr.clone()?;
-    Some(ScheduleDefinitionUpserted {
+/// A DAG without a schedule has one without times.
+fn schedule_of(parsed: &Parsed, head: &DagHead) -> ScheduleDefinitionUpserted {
+    let schedule = parsed.dag.schedule.as_ref().filter(|_| !head.deleted);
+    let spec = schedule.map(|schedule| schedule.spec.clone()).unwrap_or_default();
+    let cron = spec.cron_expr.clone().unwrap_or_default();
+    let is_plain = !cron.is_empty() && spec == ScheduleSpec::cron(&*cron).timezone(&*spec.timezone);
+    ScheduleDefinitionUpserted {
         schedule_id: head.name.as_str().into(),
         cron_expression: cron.into(),
         timezone: spec.timezone.as_str().into(),
@@ -304,7 +450,8 @@ fn schedule_of(parsed: &Parsed, head: &DagHead) -> Option<ScheduleDefinitionUpse
         code_version: Some(head.active_version.to_string().into()),
         max_catchup_ticks: CATCH_UP_TICKS,
         enabled: !head.paused,
-    })
+        spec: (!is_plain).then_some(spec),
+    }
 }
 
 /// A row of a listing: what was read, or the id of a record that cannot be read.

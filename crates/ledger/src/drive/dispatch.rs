@@ -226,7 +226,7 @@ async fn add_start(
 }
 
 /// One attempt.
-fn once() -> RetryPolicy {
+pub(super) fn once() -> RetryPolicy {
     RetryPolicy {
         attempts: 1,
         initial_delay: HumanDuration::from_secs(1),

@@ -16,6 +16,7 @@ use segno_actions::functions::Scope;
 use segno_actions::pools::RoomCalls;
 use tokio::sync::watch;
 
+use super::announce::RunAnnouncer;
 use super::append::Writer;
 use super::begun::begun;
 use super::checks::Checks;
@@ -28,7 +29,7 @@ use super::outbox::{self, Waiting, WaitingEvent};
 use super::wakeups;
 use crate::compactor::{Compactor, Options, Setup};
 use crate::controllers::Freshness;
-use crate::fold::State;
+use crate::fold::{FailedRun, State};
 use crate::telemetry::{self, Share};
 
 /// Pause after the object store did not answer.
@@ -68,6 +69,8 @@ pub struct Services {
     pub ledger: Ledger,
     /// Calls of functions.
     pub calls: RoomCalls,
+    /// Those who follow runs.
+    pub announcer: Arc<dyn RunAnnouncer>,
     /// Settings.
     pub options: DriverOptions,
 }
@@ -87,6 +90,8 @@ pub(super) struct Held {
     pub(super) commit: RecordBatch,
     pub(super) dispatches: Dispatches,
     pub(super) checks: Checks,
+    /// Failures of which notices could not be sent yet.
+    pub(super) unsent: Vec<FailedRun>,
     /// When the log was last listed.
     pub(super) listed_at_ms: u64,
     /// When controllers that follow the clock were last run.
@@ -148,6 +153,7 @@ impl Held {
             commit: RecordBatch::default(),
             dispatches: Dispatches::default(),
             checks: Checks::default(),
+            unsent: Vec::new(),
             listed_at_ms: 0,
             ticked_at_ms: 0,
             ahead_ms,
@@ -208,6 +214,7 @@ impl Held {
         }
         let appended = self.append(waiting, now_ms).await?;
         self.list_log(now_ms).await?;
+        self.notify(Vec::new()).await?;
         self.decide(now_ms).await?;
         self.check(now_ms).await?;
         let started = self.dispatch(now_ms).await?;
@@ -232,7 +239,9 @@ impl Held {
         self.fold_waiting().await?;
         self.listed_at_ms = self.now_ms();
         self.checks.take_up(self.compactor.state(), self.listed_at_ms);
-        Ok(())
+        // A former holder may have died between a fold and the commit of its notices.
+        let failed = self.compactor.state().all_failed();
+        self.notify(failed).await
     }
 
     /// The object store did not answer: what was decided and not appended is decided again.
@@ -252,7 +261,9 @@ impl Held {
         self.lease.commit(self.services.ledger.store(), RecordBatch::default(), now_ms).await?;
         // A batch whose put timed out may be in the log.
         self.listed_at_ms = 0;
-        Ok(())
+        let failed = self.compactor.state().all_failed();
+        self.unsent.clear();
+        self.notify(failed).await
     }
 
     /// Now, by the store's clock.
@@ -270,6 +281,7 @@ impl Held {
     fn is_at_rest(&self, now_ms: u64) -> bool {
         let state = self.compactor.state();
         let is_busy = !self.own.is_empty()
+            || !self.unsent.is_empty()
             || self.dispatches.has_open()
             || state.dispatched().next().is_some()
             || state.pending_dispatches().next().is_some()
@@ -288,11 +300,13 @@ impl Held {
         let to = |at_ms: Option<u64>| {
             at_ms.map_or(Duration::MAX, |at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)))
         };
+        let unsent = if self.unsent.is_empty() { Duration::MAX } else { STORAGE_PAUSE };
         let acknowledge = if self.dispatches.has_open() { ACKNOWLEDGE_WITHIN } else { Duration::MAX };
         let listed_until_ms = self.listed_at_ms.saturating_add(clock::duration_ms(options.log_poll));
         let times = [
             self.lease.time_to_renewal(now_ms),
             acknowledge,
+            unsent,
             to(Some(listed_until_ms)),
             to(self.compactor.next_due_ms()),
             to(self.checks.next_due_ms()),

@@ -107,7 +107,7 @@ async fn known(
     let mut outputs = HashMap::new();
     for input in inputs {
         for key in input.wanted_outputs().unwrap_or_default() {
-            let upstream = state.task(&run.run_id, &upstream_key(&task.task_key, &key));
+            let upstream = state.task(&run.run_id, &upstream_key(key_in_plan(task), &key));
             let Some(upstream) = upstream.filter(|upstream| upstream.state == TaskState::Succeeded) else {
                 continue;
             };
@@ -168,9 +168,14 @@ async fn output(services: &Services, scope: &Scope, task: &TaskRow) -> Result<Op
     }
 }
 
+/// The key that the plan has: an item of a list has that of the list, and a number.
+fn key_in_plan(task: &TaskRow) -> &str {
+    task.expanded_from.as_deref().unwrap_or(&task.task_key)
+}
+
 /// What templates know of the partition of a task. It follows from the definition of the DAG.
 async fn partition(services: &Services, scope: &Scope, run: &RunRow, task: &TaskRow) -> Option<Value> {
-    let key = split_key(&task.task_key).1.or(task.partition_key.as_deref())?;
+    let key = split_key(key_in_plan(task)).1.or(task.partition_key.as_deref())?;
     let version = run.code_version.as_deref()?.parse().ok()?;
     let definitions = services.ledger.definitions();
     let (_, parsed) = definitions.parsed(scope, run.dag.as_deref()?, Some(version)).await.ok()?;

@@ -20,6 +20,7 @@ use super::place::{SECRETS, secret_id};
 use super::runs::Runs;
 use crate::objects::{Paths, Stores};
 use crate::snapshot::{Reader, Snapshot};
+use crate::telemetry;
 
 /// Most scopes whose readers and snapshots are kept in memory.
 const MAX_CACHED_SCOPES: usize = 1_024;
@@ -224,6 +225,8 @@ impl Ledger {
             }
             Some(_) => {}
         }
+        let count = u32::try_from(stuck.len()).unwrap_or(u32::MAX);
+        metrics::gauge!(telemetry::SCOPES_STUCK).set(f64::from(count));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Cached>> {

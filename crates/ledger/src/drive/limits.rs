@@ -54,7 +54,7 @@ pub const MAX_LABELS: usize = 32;
 /// Longest key or value of a label, in bytes.
 pub const MAX_LABEL_BYTES: usize = 256;
 
-/// Most runs or backfills that are read for one page: a page of 1,000, and one more that tells whether others follow.
+/// Most runs, tasks or backfills that are read for one page: a page of 1,000, and one more that tells whether others follow.
 pub const MAX_PAGE: usize = 1_001;
 
 /// Most tasks of a run: those of its plan for each of its partitions, and the items of its lists. A run in memory takes about
@@ -81,6 +81,27 @@ pub const MAX_BACKFILL_PARTITIONS: u32 = 100_000;
 
 /// Bytes of events that are appended as one object, unless a single event has more.
 pub const APPEND_BYTES: usize = 8 * 1024 * 1024;
+
+/// Most failed tasks of a run of which there is a notice each.
+pub const MAX_TASK_NOTICES: u32 = 20;
+
+/// Most runs that one poll of a sensor requests.
+pub const MAX_SENSOR_RUNS: usize = 100;
+
+/// Longest cursor of a sensor, in bytes.
+pub const MAX_CURSOR_BYTES: usize = 4 * 1024;
+
+/// Longest time of one poll of a sensor.
+pub const POLL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Shortest time between two polls of a sensor.
+pub const MIN_POLL: Duration = Duration::from_secs(30);
+
+/// Most polls of a node at a time.
+pub const MAX_POLLS: usize = 64;
+
+/// Most of them of one namespace and tenant.
+pub const MAX_POLLS_OF_SCOPE: usize = 8;
 
 /// How long acknowledgements may wait for other events to be appended with.
 pub const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(100);

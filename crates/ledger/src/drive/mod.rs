@@ -9,14 +9,17 @@
 //! | `place.rs` | kinds and ids of records |
 //! | `outbox.rs`, `post.rs` | events that wait to be appended, and how they wake a node |
 //! | `settler.rs` | the end of an attempt, written in the commit that ends its call |
+//! | `sensor.rs`, `sensing.rs` | sensors: their records and what they return; polling |
+//! | `notices.rs`, `freshness.rs` | calls of the function that a DAG has told about failures; assets that are stale |
 //! | `lease.rs`, `processes.rs` | which node holds a scope, the fencing tokens; which processes are alive |
+//! | `announce.rs` | what folds changed, for those who follow runs |
 //! | `limits.rs` | every limit |
-//! | `runnable.rs` | documents that are refused because the driver would ignore a part of them |
 //! | `error.rs` | errors |
 //!
 //! **Invariants.** Only the holder of a scope appends what waits in its outbox. A record is deleted after its events are in
 //! the log, so none is lost; appended twice, they are harmless by their idempotency keys.
 
+mod announce;
 mod append;
 mod backfills;
 mod begun;
@@ -27,6 +30,7 @@ mod decide;
 mod definitions;
 mod dispatch;
 mod error;
+mod freshness;
 mod holder;
 mod inputs;
 mod lease;
@@ -34,6 +38,7 @@ mod ledger;
 pub mod limits;
 mod lists;
 mod node;
+mod notices;
 mod outbox;
 mod place;
 mod planning;
@@ -41,14 +46,16 @@ mod post;
 mod processes;
 mod reading;
 mod request;
-mod runnable;
 mod runs;
+mod sensing;
+mod sensor;
 mod settler;
 mod wakeups;
 
+pub use announce::{RunAnnouncer, Silent};
 pub use backfills::{BackfillDetail, Backfills, CreatedBackfill, NewBackfill};
 pub use corrections::{ClearTasks, MarkTask, Rerun};
-pub use dags::{Dags, PublishedDag};
+pub use dags::{Dags, ListedSensor, PublishedDag};
 pub use definitions::{DagHead, DagVersion};
 pub use error::{DriveError, LedgerError};
 pub use holder::{DriverOptions, Services};
@@ -56,12 +63,13 @@ pub use ledger::{Ledger, LedgerOptions};
 pub use lists::items;
 pub use node::Driver;
 pub use outbox::WaitingEvent;
-pub use place::{BEGUN, HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, VERSIONS};
+pub use place::{BEGUN, FRESHNESS, HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, SENSORS, VERSIONS};
 pub use post::{Posting, post};
 pub use processes::Processes;
-pub use reading::{RunDetail, RunPage, RunQuery, TaskWait, WaitReason};
+pub use reading::{RunDetail, RunPage, RunQuery, TaskQuery, TaskWait, WaitReason};
 pub use request::{Accepted, Request};
 pub use runs::{Runs, StartRun, StartedRun};
+pub use sensor::SensorRow;
 pub use settler::{AttemptSettler, SETTLE_KIND, SKIPPED_CODE, register};
 
 #[cfg(test)]

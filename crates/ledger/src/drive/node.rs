@@ -15,11 +15,13 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::error::DriveError;
+use super::freshness;
 use super::holder::{Held, Services};
 use super::lease::{self, Holder, Tenure};
 use super::limits::MAX_HELD_SCOPES;
 use super::place::{LEASES, scope_of_lease};
 use super::processes::Processes;
+use super::sensing;
 use crate::telemetry;
 
 /// Most due records that are read at once.
@@ -73,7 +75,9 @@ impl Driver {
         let mut scopes = JoinSet::new();
         let work = async {
             self.end_void_leases().await;
-            self.watch_leases(&mut scopes, &stopping).await;
+            let sensors = sensing::watch(Arc::clone(&self.services));
+            let assets = freshness::watch(Arc::clone(&self.services));
+            tokio::join!(self.watch_leases(&mut scopes, &stopping), sensors, assets);
         };
         tokio::select! {
             biased;
@@ -171,7 +175,7 @@ impl Driver {
         let (held, stop) = (Arc::clone(&self.held), stopping.subscribe());
         scopes.spawn(async move {
             let time = Arc::clone(&services.ledger.options().clock);
-            let driven = drive(services, scope.clone(), record, (holder, stop)).await;
+            let driven = drive(Arc::clone(&services), scope.clone(), record, (holder, stop)).await;
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {

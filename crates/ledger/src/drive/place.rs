@@ -24,6 +24,12 @@ pub const HEADS: &str = "dag_heads";
 /// Kind of the versions of DAGs.
 pub const VERSIONS: &str = "dag_versions";
 
+/// Kind of the sensors of DAGs, due when they are polled.
+pub const SENSORS: &str = "dag_sensors";
+
+/// Kind of the assets whose freshness is watched, due when they are stale.
+pub const FRESHNESS: &str = "dag_freshness";
+
 /// Name of the lease record within its scope.
 const LEASE: &str = "lease";
 
@@ -84,6 +90,27 @@ pub(super) fn version_folder(scope: &Scope, dag: &str) -> String {
 /// Id of a version of a DAG.
 pub(super) fn version_id(scope: &Scope, dag: &str, version: u32) -> String {
     format!("{}{version:010}", version_folder(scope, dag))
+}
+
+/// What the ids of all sensors of a DAG begin with.
+pub(super) fn sensor_folder(scope: &Scope, dag: &str) -> String {
+    version_folder(scope, dag)
+}
+
+/// Id of a sensor of a DAG.
+pub(super) fn sensor_id(scope: &Scope, dag: &str, sensor: &str) -> String {
+    format!("{}{sensor}", sensor_folder(scope, dag))
+}
+
+/// Id of an asset of a DAG whose freshness is watched.
+pub(super) fn freshness_id(scope: &Scope, dag: &str, asset: &str) -> String {
+    format!("{}{}", version_folder(scope, dag), plain(asset))
+}
+
+/// The scope of a record whose id begins with it.
+pub(super) fn scope_of(id: &str) -> Option<Scope> {
+    let mut parts = id.split('/');
+    Scope::new(parts.next()?, parts.next()?).ok()
 }
 
 /// A key that can be part of an id: without a slash, and not longer than allowed.

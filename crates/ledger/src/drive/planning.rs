@@ -35,6 +35,19 @@ pub(super) fn upstream_key(task_key: &str, upstream: &str) -> String {
     }
 }
 
+/// The key of a task in a run of several partitions.
+pub(super) fn key_of_partition(key: &str, partition: &str) -> String {
+    format!("{key}{OF_PARTITION}{partition}")
+}
+
+/// The id of a plan that is made of those of its partitions.
+pub(super) fn plan_id_of(plan_ids: &[Arc<str>]) -> Arc<str> {
+    match plan_ids {
+        [only] => Arc::clone(only),
+        several => format!("plan_{}", &crate::ids::fingerprint(&several.join(","))[..32]).into(),
+    }
+}
+
 /// The plan of a run of all tasks for one partition, or without one.
 pub(super) fn plan(
     parsed: &Parsed,
@@ -151,7 +164,7 @@ fn plan_several(
             );
             return Err(LedgerError::invalid("partitions", problem));
         }
-        let of_partition = |key: &Arc<str>| -> Arc<str> { format!("{key}{OF_PARTITION}{partition}").into() };
+        let of_partition = |key: &Arc<str>| -> Arc<str> { key_of_partition(key, partition).into() };
         all.extend(tasks.into_iter().map(|task| PlannedTask {
             key: of_partition(&task.key),
             depends_on: task.depends_on.iter().map(of_partition).collect(),
@@ -160,8 +173,7 @@ fn plan_several(
         ids.push(plan_id);
         values = params;
     }
-    let plan_id = format!("plan_{}", &crate::ids::fingerprint(&ids.join(","))[..32]);
-    Ok((plan_id.into(), values, all))
+    Ok((plan_id_of(&ids), values, all))
 }
 
 /// The partition of a scheduled run: the last window that had ended at its time.

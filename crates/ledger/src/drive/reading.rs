@@ -1,6 +1,6 @@
 //! Reading runs: lists by DAG, state, time and label, newest first; a run with its tasks, and why each of them waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use super::error::LedgerError;
 use super::limits::MAX_PAGE;
 use super::place::{OUTBOX, first_events_of, outbox_id};
 use super::runs::Runs;
+use crate::fold::{NO_LIMIT, runs_pool};
 use crate::ids::Ulid;
 use crate::log::day_of;
-use crate::snapshot::{Days, Filter, Snapshot};
-use crate::tables::{DepRow, PartitionRow, RunRow, RunState, TaskRow, TaskState};
+use crate::snapshot::{Days, Filter, PageOf, Snapshot};
+use crate::tables::{DepRow, PartitionRow, PoolRow, RunRow, RunState, TaskRow, TaskState};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -61,6 +62,17 @@ pub struct RunDetail {
     pub waits: Vec<TaskWait>,
 }
 
+/// Which tasks of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskQuery {
+    /// In one of these states; in any of them if there are none.
+    pub states: Vec<TaskState>,
+    /// After the task with this key.
+    pub after: Option<String>,
+    /// At most this many.
+    pub limit: usize,
+}
+
 /// Why a task waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWait {
@@ -79,6 +91,8 @@ pub enum WaitReason {
     Upstream(Vec<Arc<str>>),
     /// The run is paused.
     Paused,
+    /// So many runs of its DAG are under way, which is their limit.
+    RunSlot(u32),
     /// It waits for a slot of its pool, or is dispatched in a moment.
     Slot(Option<Arc<str>>),
     /// It was dispatched; no worker has started it.
@@ -106,6 +120,9 @@ impl fmt::Display for WaitReason {
             WaitReason::Slot(Some(pool)) => write!(f, "waits for a slot of pool {pool}"),
             WaitReason::Slot(None) => f.write_str("is dispatched in a moment"),
             WaitReason::Worker => f.write_str("dispatched; waits for a worker"),
+            WaitReason::RunSlot(runs) => {
+                write!(f, "waits until another run of the DAG ends: {runs} may be under way at a time")
+            }
             WaitReason::Runs => f.write_str("runs"),
             WaitReason::Retry => f.write_str("waits for its next attempt"),
             WaitReason::Items => f.write_str("waits for the tasks of its list"),
@@ -158,8 +175,72 @@ impl Runs {
     /// `unknown-run`, `ledger-unavailable`, `stored-data-unreadable`.
     pub async fn show(&self, scope: &Scope, run_id: &str) -> Result<RunDetail, LedgerError> {
         let mut detail = self.rows_of(scope, run_id).await?;
-        detail.waits = waits(&detail);
+        self.explain(scope, &mut detail).await?;
         Ok(detail)
+    }
+
+    /// Some tasks of a run, by key, with what they depend on and why they wait. Only the part of the tables is read that has them.
+    ///
+    /// # Errors
+    /// `unknown-run`, `ledger-unavailable`, `stored-data-unreadable`.
+    pub async fn tasks(
+        &self,
+        scope: &Scope,
+        run_id: &str,
+        query: &TaskQuery,
+    ) -> Result<RunDetail, LedgerError> {
+        let Some(snapshot) = self.ledger.snapshot(scope).await? else {
+            return Err(self.not_shown(scope, run_id).await);
+        };
+        let key = vec![run_id.into()];
+        let (mut days, mut run) = (Days::None, snapshot.row::<RunRow>(&key, Days::None).await?);
+        if run.is_none() {
+            days = days_of(&snapshot, run_id);
+            run = snapshot.row::<RunRow>(&key, days.clone()).await?;
+        }
+        let Some(run) = run else { return Err(self.not_shown(scope, run_id).await) };
+        let filter = Filter { days, key };
+        let page =
+            PageOf { filter: &filter, after: query.after.as_deref(), limit: query.limit.min(MAX_PAGE) };
+        let is_wanted = |task: &TaskRow| query.states.is_empty() || query.states.contains(&task.state);
+        let tasks = snapshot.page::<TaskRow>(page, is_wanted).await?;
+        let mut edges = snapshot.rows::<DepRow>(&filter).await?;
+        let shown: HashSet<&str> = tasks.iter().map(|task| &*task.task_key).collect();
+        edges.retain(|edge| shown.contains(&*edge.downstream_task_key));
+        let mut detail = RunDetail { run, tasks, edges, waits: Vec::new() };
+        self.explain(scope, &mut detail).await?;
+        Ok(detail)
+    }
+
+    /// Adds why tasks wait.
+    async fn explain(&self, scope: &Scope, detail: &mut RunDetail) -> Result<(), LedgerError> {
+        detail.waits = waits(detail);
+        let is_ready = |wait: &TaskWait| matches!(wait.reason, WaitReason::Slot(_) | WaitReason::Items);
+        if !detail.waits.iter().any(is_ready) || detail.tasks.iter().any(|task| task.attempt > 0) {
+            return Ok(());
+        }
+        let Some(runs) = self.full_slots(scope, &detail.run).await? else { return Ok(()) };
+        for wait in detail.waits.iter_mut().filter(|wait| is_ready(wait)) {
+            wait.reason = WaitReason::RunSlot(runs);
+        }
+        Ok(())
+    }
+
+    /// How many runs of a DAG may be under way, if that many others are that were triggered before this one.
+    async fn full_slots(&self, scope: &Scope, run: &RunRow) -> Result<Option<u32>, LedgerError> {
+        let (Some(dag), Some(snapshot)) = (&run.dag, self.ledger.snapshot(scope).await?) else {
+            return Ok(None);
+        };
+        let pool = snapshot.row::<PoolRow>(&[runs_pool(dag).into()], Days::None).await?;
+        let Some(slots) = pool.map(|pool| pool.slots).filter(|slots| *slots != NO_LIMIT) else {
+            return Ok(None);
+        };
+        let open = snapshot.rows::<RunRow>(&Filter { days: Days::None, key: Vec::new() }).await?;
+        let is_before = |other: &&RunRow| {
+            other.dag.as_ref() == Some(dag) && !other.state.is_final() && place_of(other) < place_of(run)
+        };
+        let before = open.iter().filter(is_before).count();
+        Ok((before >= slots as usize).then_some(slots))
     }
 
     /// What is known of the partitions of an asset after a partition, by key.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::error::LedgerError;
 use super::ledger::Ledger;
-use super::limits::{MAX_LABEL_BYTES, MAX_LABELS, MAX_RUN_KEY_BYTES, RUN_KEY_LIFE};
+use super::limits::{MAX_LABEL_BYTES, MAX_LABELS, MAX_NAMED_TASKS, MAX_RUN_KEY_BYTES, RUN_KEY_LIFE};
 use super::outbox::WaitingEvent;
 use super::place::{RUN_KEYS, first_events_of, outbox_id, run_key_id};
 use super::planning;
@@ -18,6 +18,7 @@ use super::post::{Posting, post};
 use super::request::Shown;
 use crate::event::{PlanCreated, RunTriggered, Trigger};
 use crate::ids::{Ulid, fingerprint, run_id_of_key};
+use crate::plan::{OtherOutputs, Parsed, Selection};
 
 /// Runs of a store. Cheap to clone.
 #[derive(Clone)]
@@ -38,6 +39,8 @@ pub struct StartRun {
     pub partition: Option<String>,
     /// The key: the same key is the same run.
     pub run_key: Option<String>,
+    /// Which tasks, as in `+load`; all of them if there are none.
+    pub select: Vec<String>,
     /// Labels to find it by.
     pub labels: BTreeMap<String, String>,
     /// Who starts it.
@@ -98,9 +101,20 @@ impl Runs {
     pub async fn start(&self, scope: &Scope, wanted: StartRun) -> Result<StartedRun, LedgerError> {
         check(&wanted)?;
         let (version, parsed) = self.ledger.definitions().parsed(scope, &wanted.dag, wanted.version).await?;
-        let plan = planning::plan(&parsed, &wanted.params, wanted.partition.as_deref())?;
-        let requested =
+        let selection = selection(&parsed, &wanted.select)?;
+        let plan = planning::plan_selected(
+            &parsed,
+            &wanted.params,
+            wanted.partition.as_deref(),
+            (&selection, OtherOutputs::None),
+        )?;
+        let mut requested =
             serde_json::json!([wanted.dag, wanted.version, wanted.params, wanted.partition, wanted.labels]);
+        if let (Some(requested), false) = (requested.as_array_mut(), wanted.select.is_empty()) {
+            let mut terms = wanted.select.clone();
+            terms.sort();
+            requested.push(terms.into());
+        }
         let user_id = wanted.by.as_deref().unwrap_or("unknown").into();
         let triggered = RunTriggered {
             run_id: "".into(),
@@ -200,11 +214,25 @@ fn set_run(event: &mut WaitingEvent, run_id: &str) {
     }
 }
 
+/// The tasks that terms name.
+fn selection(parsed: &Parsed, terms: &[String]) -> Result<Selection, LedgerError> {
+    if terms.is_empty() {
+        return Ok(Selection::all(&parsed.dag));
+    }
+    if terms.len() > MAX_NAMED_TASKS {
+        let problem = format!("there are {}; name at most {MAX_NAMED_TASKS}", terms.len());
+        return Err(LedgerError::invalid("select", problem));
+    }
+    Selection::named(&parsed.dag, &parsed.graph, terms.iter().map(String::as_str))
+        .map_err(|problem| LedgerError::invalid("select", problem))
+}
+
 fn is_label_text(text: &str) -> bool {
     text.len() <= MAX_LABEL_BYTES && !text.chars().any(char::is_control)
 }
 
-fn check(wanted: &StartRun) -> Result<(), LedgerError> {
+/// Whether key and labels can be used.
+pub(super) fn check(wanted: &StartRun) -> Result<(), LedgerError> {
     for (field, key) in [("run_key", &wanted.run_key), ("request_id", &wanted.request_id)] {
         let Some(key) = key else { continue };
         let is_plain = !key.chars().any(char::is_control);

@@ -11,6 +11,7 @@ use segno_actions::functions::{CallEnd, FunctionError, FunctionsBuilder, Settle,
 use serde::{Deserialize, Serialize};
 
 use super::limits::{MAX_ERROR_BYTES, MAX_INLINE_OUTPUT_BYTES};
+use super::notices;
 use super::outbox;
 use crate::event::{Attempt, Outcome, TaskError, TaskFinished, TaskOutput};
 use crate::ids::DispatchName;
@@ -110,7 +111,7 @@ fn error(failure: &Failure) -> TaskError {
 }
 
 /// The beginning of a message, as much as an event takes.
-fn cut(message: &str) -> String {
+pub(super) fn cut(message: &str) -> String {
     if message.len() <= MAX_ERROR_BYTES {
         return message.to_owned();
     }
@@ -125,6 +126,9 @@ pub struct AttemptSettler;
 impl Settler for AttemptSettler {
     async fn settle(&self, end: CallEnd<'_>) -> Result<Epilogue, SettleError> {
         let dispatch_id = end.settle.id();
+        if notices::is_notice(dispatch_id) {
+            return Ok(Epilogue { writes: Vec::new(), committed: None });
+        }
         let name: DispatchName = dispatch_id
             .parse()
             .map_err(|error: crate::ids::InvalidDispatchId| SettleError::Unusable(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! When something is due in a state by itself: the stored time at which a scope has to be looked after again.
 
 use jiff::Timestamp;
-use segno_actions::schedule::{ScheduleSpec, Zones};
+use segno_actions::schedule::Zones;
 
 use super::holder::as_time;
 use crate::fold::State;
@@ -21,7 +21,7 @@ pub(super) fn next_ms(state: &State, zones: &Zones, now_ms: u64) -> Option<u64> 
 fn next_tick(state: &State, zones: &Zones, now_ms: u64) -> Option<i64> {
     let now = Timestamp::from_millisecond(as_time(now_ms)).ok()?;
     let ticks = state.schedules().filter(|row| row.enabled).filter_map(|row| {
-        let spec = ScheduleSpec::cron(&*row.cron_expression).timezone(&*row.timezone);
+        let spec = row.schedule().ok().flatten()?;
         let last = state.schedule_state(&row.schedule_id).and_then(|state| state.last_scheduled_for);
         let last = last.and_then(|last| Timestamp::from_millisecond(last).ok());
         let next = spec.compile(zones).ok()?.next_after(last.map_or(now, |last| last.max(now)))?;

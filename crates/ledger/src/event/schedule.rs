@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use segno_actions::schedule::ScheduleSpec;
 use serde::{Deserialize, Serialize};
 
 /// A schedule is defined like this from here on.
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct ScheduleDefinitionUpserted {
     /// The schedule.
     pub schedule_id: Arc<str>,
-    /// When it ticks.
+    /// When it ticks; empty if `spec` says so.
     pub cron_expression: Arc<str>,
     /// In which zone.
     pub timezone: Arc<str>,
@@ -26,6 +27,9 @@ pub struct ScheduleDefinitionUpserted {
     pub max_catchup_ticks: u32,
     /// Whether it ticks.
     pub enabled: bool,
+    /// When it ticks, if that is more than a cron expression in a zone. One that names no times ends the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<ScheduleSpec>,
 }
 
 /// A schedule ticked.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::live_run::LiveRun;
 use super::moment::Moment;
+use super::run_slots::dag_of_pool;
 use super::runs::Paused;
 use super::shared::{Name, Shared};
 use super::state::State;
@@ -76,6 +77,12 @@ pub(super) fn apply(state: &mut State, envelope: &Envelope, event: &EventData, a
     if is_applied && let EventData::BackfillChunkPlanned(event) = event {
         state.let_chunk_follow(&event.run_key, at);
     }
+    if is_applied
+        && let EventData::PoolDefined(event) = event
+        && let Some(dag) = dag_of_pool(&event.pool)
+    {
+        state.admit_runs(&dag.into());
+    }
     // A key is taken by an event that counted, and not by one that was refused: its successor may
     // be right.
     if is_applied && has_key {
@@ -123,6 +130,7 @@ fn apply_to_run(
         return false;
     }
     run.settle(at);
+    let moved = shared.follow_slot(run);
     run.settle_places(shared);
     shared.follow_state(run, at);
     if !std::mem::replace(&mut run.is_listed, true) {
@@ -130,6 +138,9 @@ fn apply_to_run(
     }
     if let Some(run) = fresh {
         runs.insert(Arc::clone(run_id), run);
+    }
+    if let Some(dag) = moved {
+        state.admit_runs(&dag);
     }
     true
 }
@@ -163,7 +174,7 @@ fn change_run(
         EventData::TaskOutputVisibilityChanged(event) => run.show_output(event, shared, at),
         EventData::DispatchRequested(event) => {
             let pool = run.number(&event.task_key).and_then(|number| run.task(number).row.pool.as_ref());
-            let has_slot = admission == Admission::Always || shared.free_slots(pool) > 0;
+            let has_slot = admission == Admission::Always || (!run.is_held && shared.free_slots(pool) > 0);
             run.request_dispatch(event, has_slot, shared, at)
         }
         EventData::DispatchEnqueued(event) => match event.dispatch_id.parse() {

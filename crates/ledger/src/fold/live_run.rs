@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 
 use super::index::{Place, TaskRef, place};
 use super::moment::Moment;
+use super::run_slots::Slot;
 use super::shared::Shared;
 use super::table::Mark;
 use super::trigger_rule::Ends;
@@ -71,6 +72,12 @@ pub(super) struct LiveRun {
     pub(super) known_state: Option<RunState>,
     /// The end by which it is listed among the runs that ended.
     pub(super) listed_end: Option<i64>,
+    /// What it has of the slots of its DAG.
+    pub(super) slot: Slot,
+    /// Whether one of its tasks has had an attempt, as far as that was looked at.
+    pub(super) has_begun: bool,
+    /// Whether it waits for a slot of its DAG.
+    pub(super) is_held: bool,
 }
 
 impl LiveRun {
@@ -88,6 +95,9 @@ impl LiveRun {
             is_listed: false,
             known_state: None,
             listed_end: None,
+            slot: Slot::None,
+            has_begun: false,
+            is_held: false,
         }
     }
 
@@ -264,7 +274,10 @@ impl LiveRun {
     pub(super) fn settle_places(&mut self, shared: &mut Shared) {
         let mut moved = std::mem::take(&mut self.moved);
         for number in moved.drain(..) {
-            let to = place(self.row.as_ref(), &self.tasks[number as usize].row);
+            let to = match place(self.row.as_ref(), &self.tasks[number as usize].row) {
+                Place::Ready(_) | Place::Expansion(_) | Place::Retry(_) if self.is_held => Place::None,
+                to => to,
+            };
             self.put_in_place(number, to, shared);
         }
         // The allocation is kept for the next event.

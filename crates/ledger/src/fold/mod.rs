@@ -16,6 +16,7 @@
 //! | `index.rs` | tasks by what they wait for |
 //! | `runs.rs`, `tasks.rs`, `dep_satisfaction.rs`, `timers.rs`, `dispatch_outbox.rs` | the rules, by table |
 //! | `schedules.rs`, `sensors.rs`, `run_keys.rs`, `backfills.rs`, `partition_status.rs`, `pools.rs` | the same for what belongs to no run |
+//! | `run_slots.rs` | how many runs of a DAG are under way at a time |
 //! | `plan.rs`, `correction.rs`, `trigger_rule.rs` | graphs and lists; clearing and marking; which ends let a task begin |
 
 mod apply;
@@ -31,6 +32,7 @@ mod plan;
 mod pools;
 mod rebuild;
 mod run_keys;
+mod run_slots;
 mod runs;
 mod schedules;
 mod sensors;
@@ -49,6 +51,7 @@ pub use apply::{FoldReport, fold};
 pub(crate) use index::lost_at;
 pub use index::{Due, TaskRef};
 pub use rebuild::rebuild_run;
+pub use run_slots::{NO_LIMIT, backfills_pool, runs_pool};
 pub use shared::Scope;
-pub use state::State;
+pub use state::{ChangedRun, FailedRun, State};
 pub use view::PoolReady;

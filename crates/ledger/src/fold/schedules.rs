@@ -27,6 +27,7 @@ impl Shared {
             max_catchup_ticks: event.max_catchup_ticks,
             enabled: event.enabled,
             created_at: existing.map_or(at.at, |row| row.created_at),
+            spec: event.spec.as_ref().map(json),
             row_version: at.id,
         };
         self.schedule_definitions.put(Arc::clone(&event.schedule_id), row);

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 
 use super::index::Indexes;
 use super::moment::Moment;
+use super::run_slots::OpenRuns;
 use super::table::Table;
 use crate::tables::{
     BackfillChunkRow, BackfillRow, IdempotencyKeyRow, OutboxRow, PartitionRow, PoolRow, RunKeyConflictRow,
@@ -94,6 +95,8 @@ pub(super) struct Shared {
     pub(super) chunk_of_run_key: HashMap<Name, Name>,
     pub(super) partitions: Table<(Name, Name), PartitionRow>,
     pub(super) pools: Table<Name, PoolRow>,
+    /// Runs that have not ended, by DAG.
+    pub(super) open_runs: HashMap<Name, OpenRuns>,
     /// Runs that ended, by the time of their end.
     pub(super) finished_runs: ByTime,
     pub(super) expiring: BTreeSet<(i64, Expiring)>,
@@ -126,6 +129,7 @@ impl Shared {
             chunk_of_run_key: HashMap::new(),
             partitions: Table::default(),
             pools: Table::default(),
+            open_runs: HashMap::new(),
             finished_runs: ByTime::new(),
             expiring: BTreeSet::new(),
         }

@@ -12,7 +12,7 @@ use super::shared::{Expiring, Name, RUN_DAYS, Scope, Shared, days_after};
 use super::table::sorted_changes;
 use crate::event::{Envelope, EventData};
 use crate::ids::Ulid;
-use crate::tables::{Changes, DepRow, OutboxRow, Row, Rows, RunRow, TaskRow};
+use crate::tables::{Changes, DepRow, OutboxRow, Row, Rows, RunRow, RunState, TaskRow, TaskState};
 
 /// The state of a scope.
 #[derive(Clone, Debug)]
@@ -25,6 +25,24 @@ pub struct State {
     gone_runs: BTreeSet<<RunRow as Row>::Key>,
     gone_tasks: BTreeSet<<TaskRow as Row>::Key>,
     gone_edges: BTreeSet<<DepRow as Row>::Key>,
+}
+
+/// A run that changed, and its tasks that did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangedRun {
+    /// The run as it is now.
+    pub run: RunRow,
+    /// The tasks that changed, by key.
+    pub tasks: Vec<TaskRow>,
+}
+
+/// A run that has failed, or whose tasks have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedRun {
+    /// The run as it is now.
+    pub run: RunRow,
+    /// The tasks that have failed for good.
+    pub tasks: Vec<TaskRow>,
 }
 
 impl State {
@@ -92,13 +110,16 @@ impl State {
             self.shared.timers.load(Arc::clone(&row.timer_id), row.clone());
             self.shared.list_timer(&row);
         }
+        let mut dags = BTreeSet::new();
         for run_id in restored {
             if let Some(run) = self.runs.get_mut(&run_id) {
+                dags.extend(self.shared.follow_slot(run));
                 run.settle_places(&mut self.shared);
                 run.known_state = run.row.as_ref().map(|row| row.state);
                 self.shared.list_end(run);
             }
         }
+        dags.iter().for_each(|dag| self.admit_runs(dag));
     }
 
     fn run_entry(&mut self, run_id: &Name) -> &mut LiveRun {
@@ -189,6 +210,45 @@ impl State {
             let state = run.state;
             self.shared.follow_run(run_key, &run_id, state, at);
         }
+    }
+
+    /// The runs that have failed since changes were taken, and those with tasks that have.
+    pub fn failed_runs(&self) -> Vec<FailedRun> {
+        let failed = self.touched.iter().filter_map(|run_id| {
+            let run = self.runs.get(run_id).filter(|run| run.is_listed)?;
+            let rows = run.changed_tasks.iter().map(|number| &run.task(*number).row);
+            let tasks: Vec<TaskRow> = rows.filter(|row| row.state == TaskState::Failed).cloned().collect();
+            let row = run.row.as_ref()?;
+            let has_failed = run.mark.changed && row.state == RunState::Failed;
+            (has_failed || !tasks.is_empty()).then(|| FailedRun { run: row.clone(), tasks })
+        });
+        failed.collect()
+    }
+
+    /// The runs of the active state that have failed, with all of their tasks that have.
+    pub fn all_failed(&self) -> Vec<FailedRun> {
+        let failed = self.runs.values().filter_map(|run| {
+            let row = run.row.as_ref()?;
+            if row.tasks_failed == 0 && row.state != RunState::Failed {
+                return None;
+            }
+            let rows = run.tasks.iter().map(|task| &task.row);
+            let tasks = rows.filter(|row| row.state == TaskState::Failed).cloned().collect();
+            Some(FailedRun { run: row.clone(), tasks })
+        });
+        failed.collect()
+    }
+
+    /// The runs that changed since changes were taken, with their tasks that did, by key.
+    pub fn changed_runs(&self) -> Vec<ChangedRun> {
+        let changed = self.touched.iter().filter_map(|run_id| {
+            let run = self.runs.get(run_id).filter(|run| run.is_listed)?;
+            let tasks = run.changed_tasks.iter().map(|number| run.task(*number).row.clone());
+            let mut tasks: Vec<TaskRow> = tasks.collect();
+            tasks.sort_by(|a, b| a.task_key.cmp(&b.task_key));
+            Some(ChangedRun { run: run.row.clone()?, tasks })
+        });
+        changed.collect()
     }
 
     /// What changed since the last call: sorted by key, each row once in its last version.
@@ -300,6 +360,9 @@ impl State {
     /// Removes a run with everything that belongs to it. Its keys stay.
     pub(super) fn remove_run(&mut self, run_id: &str) -> Option<LiveRun> {
         let mut run = self.runs.remove(run_id)?;
+        if let Some(dag) = self.shared.leave_slot(&mut run) {
+            self.admit_runs(&dag);
+        }
         run.leave_places(&mut self.shared);
         for number in 0..run.tasks.len() as u32 {
             run.release(number, &mut self.shared);

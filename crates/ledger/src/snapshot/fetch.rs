@@ -77,6 +77,11 @@ impl TableFile {
         self.file.may_have(group, pattern)
     }
 
+    /// Bounds of a text column of a row group: no value is less than the first or greater than the second.
+    pub(crate) fn bounds(&self, group: usize, column: usize) -> (Option<&[u8]>, Option<&[u8]>) {
+        self.file.bounds(group, column)
+    }
+
     /// The rows of a row group. They are decoded on a thread for blocking work.
     ///
     /// # Errors

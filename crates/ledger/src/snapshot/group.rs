@@ -85,7 +85,7 @@ async fn fitting_rows(
 }
 
 /// Whether the range of the first key column after the scope allows the pattern.
-fn key_range_may_have(layout: &Layout, file: &FileRef, pattern: &Pattern<'_>) -> bool {
+pub(super) fn key_range_may_have(layout: &Layout, file: &FileRef, pattern: &Pattern<'_>) -> bool {
     let first_after_scope = layout.key().get(2);
     let wanted = pattern.iter().find(|(at, _)| Some(at) == first_after_scope);
     let (Some((_, wanted)), Some(first), Some(last)) = (wanted, &file.first_key, &file.last_key) else {
@@ -94,6 +94,7 @@ fn key_range_may_have(layout: &Layout, file: &FileRef, pattern: &Pattern<'_>) ->
     first.as_str() <= *wanted && *wanted <= last.as_str()
 }
 
-fn fits(row: &[Cell], pattern: &Pattern<'_>) -> bool {
+/// Whether a row fits a pattern.
+pub(super) fn fits(row: &[Cell], pattern: &Pattern<'_>) -> bool {
     pattern.iter().all(|(at, wanted)| matches!(row.get(*at), Some(Cell::Text(text)) if **text == **wanted))
 }

@@ -181,16 +181,20 @@ impl Snapshot {
         rows_of(all.into_iter().collect())
     }
 
-    async fn cells(&self, table: &str, spec: &Spec, filter: &Filter) -> Result<Vec<Vec<Cell>>, StorageError> {
-        let days = self.catalog.days().filter(|day| match &filter.days {
+    /// Where rows of these days are: the active ones, and the partitions from the oldest.
+    pub(super) fn places(&self, days: &Days) -> Vec<Place> {
+        let days = self.catalog.days().filter(|day| match days {
             Days::None => false,
             Days::Range(first, last) => first <= *day && *day <= last,
             Days::All => true,
         });
-        let places = std::iter::once(Place::Active).chain(days.map(|day| Place::Day(day.clone())));
+        std::iter::once(Place::Active).chain(days.map(|day| Place::Day(day.clone()))).collect()
+    }
+
+    async fn cells(&self, table: &str, spec: &Spec, filter: &Filter) -> Result<Vec<Vec<Cell>>, StorageError> {
         let pattern = pattern(spec, &filter.key);
         let mut rows = Vec::new();
-        for place in places {
+        for place in self.places(&filter.days) {
             let pieces = self.catalog.all_pieces(&Group { table: table.to_owned(), place });
             let live = live_rows(&self.reader.objects, &self.reader.paths, spec, &pieces, &pattern).await?;
             rows.extend(live.into_values());

@@ -54,6 +54,7 @@ pub use system::System;
 pub use tenant::{
     BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused,
     Requester, Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
+    run_status, task_state, task_status,
 };
 
 /// What every route needs. Cheap to clone.

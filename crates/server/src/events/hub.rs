@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batches::ObservedBatch;
 use super::ring::{Position, Ring};
+use super::runs::ObservedRun;
 use crate::listen::until_stopped;
 
 /// Changes that are kept for listeners who come back.
@@ -43,6 +44,7 @@ const LINGER: Duration = Duration::from_secs(60);
 pub(super) enum Observed {
     Instance(ObservedInstance),
     Batch(ObservedBatch),
+    Run(ObservedRun),
 }
 
 /// A change of an instance.
@@ -61,6 +63,8 @@ pub enum Known {
     Instance(KnownInstance),
     /// Of a batch of a runbook.
     Batch(ObservedBatch),
+    /// Of a run of a DAG.
+    Run(ObservedRun),
 }
 
 /// A change of an instance with what is needed to say whom it concerns.
@@ -222,6 +226,7 @@ impl Hub {
         let change = match change {
             Observed::Instance(change) => change,
             Observed::Batch(batch) => return Ok(Some(Known::Batch(batch))),
+            Observed::Run(run) => return Ok(Some(Known::Run(run))),
         };
         let info = match self.store.get_instance_info(&change.instance).await {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -274,6 +279,16 @@ impl Hub {
         if listened {
             self.keep(observed);
         }
+    }
+
+    /// Whether a listener here or on another node wants changes.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.listened.load(Ordering::Acquire) || self.wanted.load(Ordering::Acquire)
+    }
+
+    /// Takes what a fold has changed in a run.
+    pub(super) fn run_changed(&self, change: impl FnOnce(u64) -> ObservedRun) {
+        self.observe(|at_ms| Some(Observed::Run(change(at_ms))));
     }
 
     /// Takes what a commit has changed in a batch.

@@ -27,9 +27,26 @@ pub async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<CreateBackfill>,
 ) -> Result<Response, Refusal> {
-    let created = tenant.create_backfill(request, requester(&repeat, &caller)).await?;
+    Ok(created(tenant.create_backfill(request, requester(&repeat, &caller)).await?))
+}
+
+/// Runs the chunks of a backfill again that have failed, as a new backfill with the active version of the DAG. The backfill must
+/// have ended.
+#[utoipa::path(post, path = "/v1/backfills/{id}/retry", tag = "backfills", params(
+    ("id" = String, Path, description = "Id of the backfill"), ScopeParameters,
+), responses((status = 201, body = CreatedBackfill)))]
+pub async fn retry(
+    tenant: Tenant,
+    repeat: RepeatSafe,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Refusal> {
+    Ok(created(tenant.retry_backfill(&id, requester(&repeat, &caller)).await?))
+}
+
+fn created(created: CreatedBackfill) -> Response {
     let location = format!("/v1/backfills/{}", created.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(created)).into_response())
+    (StatusCode::CREATED, [(header::LOCATION, location)], Json(created)).into_response()
 }
 
 /// Backfills, newest first.

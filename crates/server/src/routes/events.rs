@@ -1,4 +1,4 @@
-//! What happens to all instances and batches of a tenant, as server-sent events.
+//! What happens to all instances, batches and runs of a tenant, as server-sent events.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -12,26 +12,28 @@ use futures_util::stream::{self, Stream};
 use segno::runtime::ChangeKind;
 use segno::store::ExecutionStatus;
 use segno_api::change::{
-    self as wire, BatchChange, Change, FollowChanges, FollowedChange, RowChange, RowKind,
+    self as wire, BatchChange, Change, FollowChanges, FollowedChange, RowChange, RowKind, RunChange,
+    TaskChange,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::instances::{list, view};
 use super::sse;
 use crate::access::{Caller, timestamp};
-use crate::app::{App, Tenant, TenantChange, TenantListener, batch_status};
-use crate::events::{self, Held, Known, KnownInstance, ObservedBatch, ObservedRow, Position};
+use crate::app::{App, Tenant, TenantChange, TenantListener, batch_status, run_status, task_status};
+use crate::events::{self, Held, Known, KnownInstance, ObservedBatch, ObservedRow, ObservedRun, Position};
 use crate::extract::Query;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
-/// What happens to instances and batches of runbooks, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
+/// What happens to instances, batches of runbooks and runs of DAGs, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
 /// it.
 ///
 /// The first event is `listening`: what is committed after it will be shown. The others are `change`, with a change as
-/// data, and `batch`, with what one commit changed in a batch (`BatchChange`): up to 50 rows, the others as counts. After an
-/// event `lagged` some are missing; list the instances or get the batch to see how they stand. Nodes keep the last
+/// data, `batch`, with what one commit changed in a batch (`BatchChange`), and `run`, with what was published of a run
+/// (`RunChange`): up to 50 rows or tasks, the others as counts. After an event `lagged` some are missing; list the instances, or
+/// get the batch or the run, to see how they stand. Nodes keep the last
 /// 10,000 changes, for a minute after the last listener has gone. Changes on other nodes of a cluster arrive within a second,
 /// those of the first two seconds of the first listener may be missing.
 #[utoipa::path(get, path = "/v1/events", tag = "instances", params(ScopeParameters, FollowChanges,
@@ -48,15 +50,20 @@ pub async fn events(
 ) -> Result<Response, Refusal> {
     let after = sse::last_event(&headers, |text| text.parse::<Position>().ok())?;
     let is_of_instances = is_of_instances(&request);
+    let of_instances = "cannot be used with prefix, status, orchestration, function or label";
     if request.batch.is_some() && is_of_instances {
-        let problem = "cannot be used with prefix, status, orchestration, function or label";
-        return Err(Refusal::field("batch", problem));
+        return Err(Refusal::field("batch", of_instances));
+    }
+    if request.run.is_some() && is_of_instances {
+        return Err(Refusal::field("run", of_instances));
     }
     let filter = Filter {
-        batches: match request.batch {
-            Some(batch) => Batches::Only(batch),
-            None if is_of_instances => Batches::None,
-            None => Batches::All,
+        subject: match (request.batch, request.run) {
+            (Some(_), Some(_)) => return Err(Refusal::field("run", "cannot be used with batch")),
+            (Some(batch), None) => Subject::Batch(batch),
+            (None, Some(run)) => Subject::Run(run),
+            (None, None) if is_of_instances => Subject::Instances,
+            (None, None) => Subject::All,
         },
         prefix: request.prefix.unwrap_or_default(),
         statuses: request.status.into_iter().map(view::engine_status).collect(),
@@ -72,9 +79,9 @@ pub async fn events(
     Ok(sse::answer(permitted, follower.stream()))
 }
 
-/// Whether a filter is about instances, which batches never match.
+/// Whether a filter is about instances, which batches and runs never match.
 fn is_of_instances(request: &FollowChanges) -> bool {
-    let FollowChanges { prefix, status, orchestration, function, label, batch: _ } = request;
+    let FollowChanges { prefix, status, orchestration, function, label, batch: _, run: _ } = request;
     prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
         || !status.is_empty()
         || orchestration.is_some()
@@ -82,19 +89,21 @@ fn is_of_instances(request: &FollowChanges) -> bool {
         || !label.is_empty()
 }
 
-/// Which changes of batches.
-enum Batches {
-    /// Those of all batches, beside those of instances.
+/// What changes are about.
+enum Subject {
+    /// Instances, batches and runs.
     All,
-    /// Those of one batch, and no instances.
-    Only(u64),
-    /// None: instances only.
-    None,
+    /// One batch.
+    Batch(u64),
+    /// One run.
+    Run(String),
+    /// Instances only.
+    Instances,
 }
 
 /// Which changes.
 struct Filter {
-    batches: Batches,
+    subject: Subject,
     prefix: String,
     statuses: BTreeSet<ExecutionStatus>,
     orchestration: Option<String>,
@@ -104,13 +113,14 @@ struct Filter {
 
 impl Filter {
     fn lets_through(&self, tenant: &Tenant, change: &TenantChange) -> bool {
-        match (&*change.known, &self.batches) {
-            (Known::Instance(known), Batches::All | Batches::None) => {
+        match (&*change.known, &self.subject) {
+            (Known::Instance(known), Subject::All | Subject::Instances) => {
                 self.lets_instance_through(tenant, &change.id, known)
             }
-            (Known::Batch(_), Batches::All) => true,
-            (Known::Batch(known), Batches::Only(wanted)) => known.batch == *wanted,
-            (Known::Instance(_), Batches::Only(_)) | (Known::Batch(_), Batches::None) => false,
+            (Known::Batch(_) | Known::Run(_), Subject::All) => true,
+            (Known::Batch(known), Subject::Batch(wanted)) => known.batch == *wanted,
+            (Known::Run(known), Subject::Run(wanted)) => known.run == *wanted,
+            _ => false,
         }
     }
 
@@ -152,7 +162,7 @@ impl Follower {
             Err(place) => {
                 let lagged = SseEvent::default().id(place.to_string()).event("lagged");
                 let lagged = lagged.data(
-                    r#"{"detail":"changes are missing here; list the instances or get the batch again"}"#,
+                    r#"{"detail":"changes are missing here; list the instances, or get the batch or the run again"}"#,
                 );
                 Ok([lagged].into())
             }
@@ -171,6 +181,7 @@ fn event(tenant: &Tenant, change: TenantChange) -> Result<SseEvent, Refusal> {
     match &*known {
         Known::Instance(known) => sse::with_data(event.event("change"), &instance_change(tenant, id, known)),
         Known::Batch(known) => sse::with_data(event.event("batch"), &batch_change(known)),
+        Known::Run(known) => sse::with_data(event.event("run"), &run_change(known)),
     }
 }
 
@@ -212,6 +223,26 @@ fn batch_change(known: &ObservedBatch) -> BatchChange {
         at: timestamp(known.at_ms),
         rows: known.rows.iter().map(row).collect(),
         left_out: known.left_out.iter().map(|(kind, counts)| (row_kind(*kind), counts.clone())).collect(),
+    }
+}
+
+fn run_change(known: &ObservedRun) -> RunChange {
+    RunChange {
+        run: known.run.clone(),
+        dag: known.dag.clone(),
+        status: run_status(known.run_state),
+        is_paused: known.is_paused,
+        at: timestamp(known.at_ms),
+        tasks: known
+            .tasks
+            .iter()
+            .map(|task| TaskChange {
+                key: task.key.clone(),
+                status: task_status(task.state),
+                attempt: task.attempt,
+            })
+            .collect(),
+        left_out: known.left_out.iter().map(|(state, count)| (task_status(*state), *count)).collect(),
     }
 }
 

@@ -172,6 +172,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(backfills::pause))
         .routes(routes!(backfills::resume))
         .routes(routes!(backfills::cancel))
+        .routes(routes!(backfills::retry))
         .routes(routes!(automation::set))
         .routes(routes!(automation::approve_removal))
         .routes(routes!(automation::reject_removal))

@@ -2,18 +2,18 @@
 
 use axum::response::Response;
 use axum::{Extension, Json};
-use segno_actions::Listed;
 use segno_api::function::FunctionLogList;
 use segno_api::run::{MarkTask, RunChanged, RunTask, RunTaskDetails, RunTaskList, TaskStatus};
 use segno_api::{Json as AnyJson, several};
+use segno_ledger::drive::TaskQuery;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::instances::logs as instance_logs;
-use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::paging::{self, Found, Page, limit};
 use super::runs::{changed, requester};
 use crate::access::Caller;
-use crate::app::Tenant;
+use crate::app::{Tenant, task_state};
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
@@ -35,7 +35,7 @@ pub struct ListTasksQuery {
     pub cursor: Option<String>,
 }
 
-/// Tasks of a run, upstream before downstream.
+/// Tasks of a run, by key.
 #[utoipa::path(get, path = "/v1/runs/{id}/tasks", tag = "runs", params(
     ("id" = String, Path, description = "Id of the run"), ScopeParameters, ListTasksQuery,
 ), responses((status = 200, body = RunTaskList)))]
@@ -44,17 +44,15 @@ pub async fn list(
     Path(id): Path<String>,
     Query(query): Query<ListTasksQuery>,
 ) -> Result<Json<RunTaskList>, Refusal> {
-    let (tenant, id) = (&tenant, id.as_str());
-    let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |text| text.parse().ok())?;
-        Ok(Chunk::of(tenant.run_tasks(id, after, rows).await?, rows))
+    let rows = limit(query.limit)?;
+    let wanted = TaskQuery {
+        states: query.status.into_iter().map(task_state).collect(),
+        after: paging::text_of(query.cursor.as_deref())?,
+        limit: rows + 1,
     };
-    let show = |(place, task): (usize, RunTask)| {
-        let matches = query.status.is_empty() || query.status.contains(&task.status);
-        Ok(Row { matches, ..Row::new(place.to_string(), Listed::Readable(task)) })
-    };
+    let tasks = tenant.run_tasks(&id, &wanted).await?;
     let Found { rows: tasks, unreadable, next_cursor } =
-        paging::page(limit(query.limit)?, query.cursor, read, show).await?;
+        paging::of_rows(rows, tasks, |task: &RunTask| paging::of_text(&task.key))?;
     Ok(Json(RunTaskList { tasks, unreadable, next_cursor }))
 }
 

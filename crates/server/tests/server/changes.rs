@@ -72,6 +72,7 @@ async fn a_filter_lets_through_what_matches_all_of_it() {
         function: None,
         label: vec!["team=eu".to_owned()],
         batch: None,
+        run: None,
     };
     let mut stream = listen(&client, &ended("b")).await;
     let mut of_nobody = listen(&client, &FollowChanges { label: vec!["team=us".to_owned()], ..all() }).await;

@@ -77,8 +77,8 @@ pub async fn writes(stand: &Stand) -> Vec<Row> {
     let DagRuns { run, .. } = furnish(stand).await;
     // A function of workers, and no worker.
     let remote = json_of(&json!({ "executor": "remote" }));
-    client.put_function("nobody-runs", &remote, Expected::Absent).await.unwrap();
-    let waits = DAILY.replace("name: one", "name: waits").replace("function: echo", "function: nobody-runs");
+    client.put_function("by-hand", &remote, Expected::Absent).await.unwrap();
+    let waits = DAILY.replace("name: one", "name: waits").replace("function: echo", "function: by-hand");
     publish(&client, &waits).await;
     client.pause_dag("two").await.unwrap();
     let start = StartRun { partition: Some("2026-01-01".to_owned()), ..of("waits") };
@@ -90,6 +90,7 @@ pub async fn writes(stand: &Stand) -> Vec<Row> {
     let [running, held] = [(); 2].map(|()| client.create_backfill(&wanted));
     let (running, held) = (running.await.unwrap().id, held.await.unwrap().id);
     client.pause_backfill(&held).await.unwrap();
+    let failed = failed_backfill(&client).await;
     let rows = [
         ("/v1/dags", String::new(), json!({ "document": waits.replace("name: waits", "name: new") })),
         ("/v1/dags/{name}/pause", "/v1/dags/one/pause".to_owned(), Value::Null),
@@ -108,6 +109,7 @@ pub async fn writes(stand: &Stand) -> Vec<Row> {
         ("/v1/backfills", String::new(), json!({ "dag": "waits", "partitions": "2026-01-02" })),
         ("/v1/backfills/{id}/pause", format!("/v1/backfills/{running}/pause"), Value::Null),
         ("/v1/backfills/{id}/resume", format!("/v1/backfills/{held}/resume"), Value::Null),
+        ("/v1/backfills/{id}/retry", format!("/v1/backfills/{failed}/retry"), Value::Null),
         ("/v1/backfills/{id}/cancel", format!("/v1/backfills/{running}/cancel"), Value::Null),
     ];
     let path = |route: &str, path: String| if path.is_empty() { route.to_owned() } else { path };
@@ -135,6 +137,17 @@ async fn ended_backfill(client: &Client, id: &str) -> Backfill {
         }
     };
     clock::timeout(&SystemClock, PATIENCE, look).await.expect("the backfill does not end")
+}
+
+/// A backfill of the DAG `broken` whose two chunks have failed.
+async fn failed_backfill(client: &Client) -> String {
+    let broken = DAILY.replace("name: one", "name: broken").replace("echo", "missing");
+    publish(client, &broken).await;
+    let wanted = json!({ "dag": "broken", "partitions": "2026-01-01..2026-01-02", "chunk_size": 1 });
+    let created = client.create_backfill(&serde_json::from_value(wanted).unwrap()).await.unwrap();
+    let backfill = ended_backfill(client, &created.id).await;
+    assert_eq!((backfill.status, backfill.failed_chunks), (BackfillStatus::Failed, 2));
+    backfill.id
 }
 
 /// A run once it is in a final state.
@@ -335,4 +348,46 @@ async fn runs_and_their_tasks_can_be_queried() {
         let cells = answer.rows.iter().flatten().map(|cell| cell.text().trim_matches('"').to_owned());
         assert_eq!(cells.collect::<Vec<_>>().join(" "), expected, "{text}");
     }
+}
+
+#[tokio::test]
+async fn the_chunks_of_a_backfill_that_failed_are_run_again_with_the_active_version() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let failed = failed_backfill(&client).await;
+    publish(&client, &DAILY.replace("name: one", "name: broken")).await;
+    let again = client.retry_backfill(&failed).await.unwrap();
+    assert_eq!(again.total_partitions, 2);
+    let again = ended_backfill(&client, &again.id).await;
+    assert_eq!(
+        (again.status, again.parent_backfill.as_deref()),
+        (BackfillStatus::Succeeded, Some(failed.as_str()))
+    );
+    let refused = client.retry_backfill(&again.id).await.unwrap_err();
+    assert_eq!((refused.code(), refused.status()), (Some("run-request-refused"), Some(409)), "{refused}");
+    let unknown = client.retry_backfill("bf_nothing").await.unwrap_err();
+    assert_eq!(unknown.code(), Some("unknown-backfill"));
+}
+
+#[tokio::test]
+async fn a_run_of_some_tasks_has_these_alone() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    publish(&client, DIAMOND).await;
+    let select = |term: &str| StartRun { select: vec![term.to_owned()], ..of("diamond") };
+    let started = client.start_run(&select("+left"), None).await.unwrap();
+    let details = ended(&client, &started.id).await;
+    let keys: Vec<&str> = details.tasks.iter().map(|task| task.key.as_str()).collect();
+    assert_eq!((details.run.status, keys), (RunStatus::Succeeded, vec!["extract", "left"]));
+    for (term, problem) in [("nothing", "nothing"), ("load", "left")] {
+        let refused = client.start_run(&select(term), None).await.unwrap_err();
+        assert_eq!(refused.status(), Some(400), "{refused}");
+        assert!(refused.to_string().contains(problem), "{refused}");
+    }
+    let keyed = |term: &str| StartRun { run_key: Some("k".to_owned()), ..select(term) };
+    let first = client.start_run(&keyed("extract"), None).await.unwrap();
+    assert!(!client.start_run(&keyed("extract"), None).await.unwrap().created);
+    assert!(first.created);
+    let other = client.start_run(&keyed("right"), None).await.unwrap_err();
+    assert_ne!(other.status(), Some(201), "{other}");
 }

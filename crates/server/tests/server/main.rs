@@ -17,6 +17,7 @@ mod calls;
 mod changes;
 mod connections;
 mod cut_off;
+mod dag_limits;
 mod dags;
 mod damage;
 mod dead_letters;

@@ -851,6 +851,7 @@ fn requests_of_dags(operation: &str, path: &str, names: &Names) -> Vec<Sent> {
         | "get /v1/backfills/{id}/chunks"
         | "post /v1/backfills/{id}/pause"
         | "post /v1/backfills/{id}/resume"
+        | "post /v1/backfills/{id}/retry"
         | "post /v1/backfills/{id}/cancel" => with("{id}", &names.backfill),
         unknown => panic!("the walk does not know {unknown}: add it to `requests`"),
     }

@@ -326,7 +326,21 @@ fn hourly(max_catchup_ticks: u32, enabled: bool, cron: &str) -> ScheduleDefiniti
         code_version: None,
         max_catchup_ticks,
         enabled,
+        spec: None,
     }
+}
+
+#[test]
+fn a_schedule_of_intervals_ticks_and_one_without_times_has_ended() {
+    use segno_actions::functions::HumanDuration;
+    use segno_actions::schedule::ScheduleSpec;
+    let with = |spec| ScheduleDefinitionUpserted { spec: Some(spec), ..hourly(10, true, "") };
+    let mut world = World::new();
+    assert!(world.send(with(ScheduleSpec::every(HumanDuration::from_secs(15 * 60)))));
+    world.now += 60 * MINUTE_MS;
+    assert_eq!(world.run(&schedules()).events.len(), 4);
+    assert!(world.send(with(ScheduleSpec::default())));
+    assert_eq!(world.run(&schedules()), Execution::default());
 }
 
 #[test]

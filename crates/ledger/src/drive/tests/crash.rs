@@ -10,10 +10,10 @@ use segno_testkit::faults::{self, Fault, FaultStore};
 use serde_json::{Value, json};
 
 use super::world::{Reply, Workers, World};
-use crate::drive::{OUTBOX, Request, StartRun};
+use crate::drive::{OUTBOX, Request, RunQuery, StartRun};
 use crate::objects::Stores;
 use crate::objects::faulty::{Faults, Faulty};
-use crate::tables::{RunState, TaskState};
+use crate::tables::{RunRow, RunState, TaskState};
 
 /// Two branches that meet; one of them fails once, the other takes a while.
 const DIAMOND: &str = "
@@ -25,13 +25,21 @@ tasks:
   - {key: end, function: work, depends_on: [left, right]}
 ";
 
-/// A task that cannot succeed.
+/// A task that cannot succeed, and a function that is told.
 const BROKEN: &str = "
 name: broken
+notify: {function: work}
 tasks:
   - {key: begin, function: work}
   - {key: refuse, function: work, depends_on: [begin]}
   - {key: after, function: work, depends_on: [refuse]}
+";
+
+/// A sensor that finds one file, once.
+const FED: &str = "
+name: fed
+sensors: [{name: files, function: work, interval: 30s}]
+tasks: [{key: begin, function: work}]
 ";
 
 /// What is expected of every run, whatever happens.
@@ -39,7 +47,11 @@ const EXPECTED: [(&str, RunState); 3] =
     [("diamond", RunState::Succeeded), ("broken", RunState::Failed), ("slow", RunState::Cancelled)];
 
 fn workers() -> Workers {
-    Arc::new(|dispatch: &str, _: &Value| match dispatch {
+    Arc::new(|dispatch: &str, input: &Value| match dispatch {
+        dispatch if dispatch.starts_with("sensor:") && input["cursor"].is_null() => {
+            Reply::Done(json!({ "cursor": "1", "runs": [{ "run_key": "file" }] }))
+        }
+        dispatch if dispatch.starts_with("sensor:") => Reply::Done(Value::Null),
         dispatch if dispatch.ends_with(":left:1") => Reply::Fail("not yet"),
         dispatch if dispatch.contains(":right:") => Reply::Later(3_000, json!({})),
         dispatch if dispatch.contains(":refuse:") => Reply::Refuse("never"),
@@ -50,7 +62,7 @@ fn workers() -> Workers {
 
 /// Publishes and starts all runs, and cancels one of them once it runs. Repeating it is harmless.
 async fn play(world: &World) {
-    for yaml in [DIAMOND, BROKEN, "{name: slow, tasks: [{key: wait, function: work}]}"] {
+    for yaml in [DIAMOND, BROKEN, FED, "{name: slow, tasks: [{key: wait, function: work}]}"] {
         world.publish(yaml).await;
     }
     let mut runs = Vec::new();
@@ -71,6 +83,22 @@ async fn play(world: &World) {
     for ((dag, state), run_id) in EXPECTED.into_iter().zip(&runs) {
         assert_eq!(world.until_ended(run_id).await.state, state, "{dag}");
     }
+    let is_fed = async || {
+        let fed = runs_of(world, "fed").await;
+        fed.first().is_some_and(|run| run.state == RunState::Succeeded)
+    };
+    world.until("the run of the sensor", is_fed).await;
+    let notices = [format!("notify:{}:0", runs[1]), format!("notify:{}:refuse:1", runs[1])];
+    let are_sent = async || {
+        let seen = world.seen.lock().unwrap();
+        notices.iter().all(|notice| seen.begun.contains_key(notice))
+    };
+    world.until("the notices of the run that failed", are_sent).await;
+}
+
+async fn runs_of(world: &World, dag: &str) -> Vec<RunRow> {
+    let query = RunQuery { dag: Some(dag.to_owned()), limit: 10, ..RunQuery::default() };
+    world.ledger.runs().list(&world.scope, &query).await.map(|page| page.runs).unwrap_or_default()
 }
 
 /// Nothing waits any more, and nothing ran twice at once.
@@ -80,6 +108,7 @@ async fn check(world: &World) {
         world.store.list_records(all).await.unwrap().is_empty()
     };
     world.until("an empty outbox", empty).await;
+    assert_eq!(runs_of(world, "fed").await.len(), 1, "one file is one run");
     world.check_attempts();
 }
 

@@ -3,4 +3,5 @@
 mod crash;
 mod loss;
 mod scenario;
+mod watches;
 mod world;

@@ -296,6 +296,61 @@ tasks:
 }
 
 #[test]
+fn a_run_of_several_partitions_is_run_again_for_those_that_failed() {
+    segno_testkit::run(async {
+        let world = World::new(Arc::new(|_: &str, input: &Value| match input == "2026-01-02" {
+            true => Reply::Refuse("no data"),
+            false => Reply::Done(json!({ "got": input })),
+        }));
+        let _process = world.process("a").await;
+        let dag = "
+name: daily
+partitions: {day: {window: daily, first: '2026-01-01'}}
+partitioned_by: day
+tasks:
+  - {key: list, function: work, input: [1, 2]}
+  - {key: each, function: work, depends_on: [list], for_each: '{{ tasks.list.output.got }}', input: '{{ partition.key }}'}
+  - {key: load, function: work, depends_on: [each], input: {of: '{{ tasks.each.output }}'}}
+";
+        world.publish(dag).await;
+        let backfills = world.ledger.backfills();
+        let new = NewBackfill::new("daily", "2026-01-01..2026-01-03");
+        let created = backfills.create(&world.scope, new).await.unwrap();
+        let is_ended = async || {
+            let detail = backfills.show(&world.scope, &created.backfill_id).await.unwrap();
+            detail.backfill.state.is_final()
+        };
+        world.until("the end of the backfill", is_ended).await;
+        let chunk = backfills.show(&world.scope, &created.backfill_id).await.unwrap().chunks.remove(0);
+        let run_id = chunk.run_id.unwrap();
+        let failed = world.show(&run_id).await;
+        assert_eq!((failed.run.state, failed.run.tasks_failed), (RunState::Failed, 3));
+        let rerun = |rerun| world.ledger.runs().rerun(&world.scope, &run_id, rerun, Request::default());
+        let again = rerun(Rerun::FromFailure).await.unwrap().run_id;
+        assert_eq!(world.until_ended(&again).await.state, RunState::Failed, "there is still no data");
+        let keys: Vec<String> =
+            world.show(&again).await.tasks.iter().map(|task| task.task_key.to_string()).collect();
+        assert_eq!(
+            keys,
+            [
+                "each@2026-01-02",
+                "each@2026-01-02[0]",
+                "each@2026-01-02[1]",
+                "list@2026-01-02",
+                "load@2026-01-02"
+            ]
+        );
+        let named = |task: &str| Rerun::Tasks { tasks: vec![task.to_owned()], downstream: false };
+        let one = rerun(named("load@2026-01-03")).await.unwrap().run_id;
+        assert_eq!(world.until_ended(&one).await.state, RunState::Succeeded);
+        let input = world.seen.lock().unwrap().inputs[&format!("dispatch:{one}:load@2026-01-03:1")].clone();
+        assert_eq!(input, json!({ "of": [{ "got": "2026-01-03" }, { "got": "2026-01-03" }] }));
+        let unknown = rerun(named("load@2026-02-01")).await.unwrap_err();
+        assert_eq!(unknown.code(), "unknown-task");
+    });
+}
+
+#[test]
 fn a_schedule_starts_runs_while_it_is_not_paused_also_of_a_ledger_at_rest() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());
@@ -316,5 +371,41 @@ fn a_schedule_starts_runs_while_it_is_not_paused_also_of_a_ledger_at_rest() {
         let before = count(RunState::Succeeded).await;
         world.pass(5 * 3_600).await;
         assert_eq!(count(RunState::Succeeded).await, before);
+        world.ledger.dags().resume(&world.scope, "hourly", None).await.unwrap();
+        world.publish("{name: hourly, schedule: {every: 30m}, tasks: [{key: a, function: work}]}").await;
+        let before = count(RunState::Succeeded).await;
+        world.pass(2 * 3_600).await;
+        let after = count(RunState::Succeeded).await;
+        assert!((4..=5).contains(&(after - before)), "{before} {after}");
+        world.publish("{name: hourly, tasks: [{key: a, function: work}]}").await;
+        let before = count(RunState::Succeeded).await;
+        world.pass(2 * 3_600).await;
+        assert_eq!(count(RunState::Succeeded).await, before, "a version without a schedule starts no runs");
+    });
+}
+
+#[test]
+fn runs_beyond_the_limit_of_their_dag_begin_one_after_the_other() {
+    segno_testkit::run(async {
+        let world = World::new(Arc::new(|_, _| Reply::Later(5_000, json!(1))));
+        let _process = world.process("a").await;
+        world.publish("{name: d, max_concurrent_runs: 2, tasks: [{key: a, function: work}]}").await;
+        let mut runs = Vec::new();
+        for _ in 0..5 {
+            runs.push(world.start("d").await);
+        }
+        for run_id in &runs {
+            assert_eq!(world.until_ended(run_id).await.state, RunState::Succeeded);
+        }
+        let mut spans = Vec::new();
+        for run_id in &runs {
+            let task = world.task(run_id, "a").await;
+            spans.push((task.dispatched_at.unwrap(), task.completed_at.unwrap()));
+        }
+        assert!(spans.is_sorted(), "in the order of their triggers: {spans:?}");
+        for (begun, _) in &spans {
+            let at_once = spans.iter().filter(|(from, to)| from <= begun && begun < to).count();
+            assert!(at_once <= 2, "{at_once} at once: {spans:?}");
+        }
     });
 }

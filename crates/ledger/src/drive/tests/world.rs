@@ -114,6 +114,7 @@ impl World {
             .unwrap();
         let seed = 100 + node.bytes().map(u64::from).sum::<u64>();
         let services = Services {
+            announcer: Arc::new(crate::drive::Silent),
             calls: calls(store.clone(), &functions, self.clock.clone()),
             ledger: ledger_of(store, objects, self.clock.clone(), seed),
             options: self.options.clone(),

@@ -4,6 +4,7 @@
 mod corrections;
 mod dispatch;
 mod order;
+mod run_slots;
 mod runs;
 mod shared;
 mod world;

@@ -91,6 +91,7 @@ fn a_schedule_defined_twice_the_same_way_may_change_back() {
         code_version: None,
         max_catchup_ticks: 1,
         enabled: true,
+        spec: None,
     };
     let mut world = World::new();
     world.send_all([definition("a").into(), definition("b").into()]);

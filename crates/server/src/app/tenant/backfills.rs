@@ -1,7 +1,7 @@
 //! Backfills of a tenant.
 
 use segno_api::backfill::{Backfill, BackfillChanged, BackfillChunk, CreateBackfill, CreatedBackfill};
-use segno_ledger::drive::{Accepted, NewBackfill, Request};
+use segno_ledger::drive::{self, Accepted, NewBackfill, Request};
 
 use super::run_rows as rows;
 use super::{Requester, Tenant};
@@ -38,12 +38,17 @@ impl Tenant {
             ..defaults
         };
         let created = self.ledger()?.backfills().create(&self.owner(), new).await;
-        let created = created.map_err(|error| self.refused(error))?;
-        Ok(CreatedBackfill {
-            id: created.backfill_id,
-            total_partitions: created.total_partitions,
-            is_visible: created.visible,
-        })
+        created.map(made).map_err(|error| self.refused(error))
+    }
+
+    /// Creates a backfill for what has failed of another.
+    ///
+    /// # Errors
+    /// `unknown-backfill`, `unknown-dag`, `run-request-refused`.
+    pub async fn retry_backfill(&self, id: &str, requester: Requester) -> Result<CreatedBackfill, Refusal> {
+        let by = Request { by: requester.by, reason: None, request_id: requester.key };
+        let created = self.ledger()?.backfills().retry(&self.owner(), id, by).await;
+        created.map(made).map_err(|error| self.refused(error))
     }
 
     /// Backfills after a place (time of creation in milliseconds, id), newest first.
@@ -104,5 +109,13 @@ impl Tenant {
         };
         let Accepted { visible } = done.map_err(|error| self.refused(error))?;
         Ok(BackfillChanged { id: id.to_owned(), is_visible: visible })
+    }
+}
+
+fn made(created: drive::CreatedBackfill) -> CreatedBackfill {
+    CreatedBackfill {
+        id: created.backfill_id,
+        total_partitions: created.total_partitions,
+        is_visible: created.visible,
     }
 }

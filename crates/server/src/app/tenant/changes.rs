@@ -1,4 +1,4 @@
-//! What happens to instances and batches of a tenant, as it happens.
+//! What happens to instances, batches and runs of a tenant, as it happens.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct TenantListener {
 pub struct TenantChange {
     /// Its place.
     pub place: Position,
-    /// The instance, by the caller's id; empty for a batch.
+    /// The instance, by the caller's id; empty for a batch or a run.
     pub id: String,
     /// What happened.
     pub known: Arc<Known>,
@@ -43,6 +43,9 @@ impl TenantListener {
                     let id = match &*known {
                         Known::Instance(change) => self.tenant.shown_instance(Some(&change.instance))?,
                         Known::Batch(change) => {
+                            (change.scope == self.tenant.owner().id_prefix()).then(String::new)?
+                        }
+                        Known::Run(change) => {
                             (change.scope == self.tenant.owner().id_prefix()).then(String::new)?
                         }
                     };

@@ -1,11 +1,12 @@
 //! DAGs of a tenant.
 
+use jiff::Timestamp;
 use segno_actions::Listed;
 use segno_actions::schedule::Zones;
 use segno_api::Json;
-use segno_api::dag::{Dag, DagDetails, DagParam, DagTask, DagVersion, PublishDag};
-use segno_ledger::drive::{DagHead, Ledger, LedgerError};
-use segno_ledger::event::Target;
+use segno_api::dag::{Dag, DagDetails, DagParam, DagSensor, DagTask, DagVersion, PublishDag};
+use segno_ledger::drive::{DagHead, Ledger, LedgerError, ListedSensor};
+use segno_ledger::event::{EvalStatus, Target};
 use segno_ledger::plan::{InvalidDag, Parsed, parse};
 
 use super::{Rejected, Tenant};
@@ -70,7 +71,11 @@ impl Tenant {
         let parsed = dags.parsed(&owner, name, Some(head.active_version)).await;
         let parsed = parsed.map_err(|error| self.refused(error))?;
         let zones = self.resources().runbooks.definitions().zones();
-        Ok(details(head, &parsed, zones))
+        let sensors = match parsed.dag.sensors.is_empty() {
+            true => Vec::new(),
+            false => dags.list_sensors(&owner, name).await.map_err(|error| self.refused(error))?,
+        };
+        Ok(DagDetails { sensors: sensors.into_iter().map(sensor).collect(), ..details(head, &parsed, zones) })
     }
 
     /// Versions of a DAG after one, without their documents.
@@ -193,8 +198,33 @@ fn details(head: DagHead, parsed: &Parsed, zones: &Zones) -> DagDetails {
         schedule: schedule.map(|schedule| schedule.describe()),
         partitioned_by: definition.partitioned_by.clone(),
         params: params.collect(),
+        max_concurrent_runs: definition.max_concurrent_runs,
+        sensors: Vec::new(),
         tasks: tasks.collect(),
         tasks_total: count(definition.tasks.len()),
+    }
+}
+
+/// A sensor, and how far it is.
+fn sensor(listed: ListedSensor) -> DagSensor {
+    let ListedSensor { sensor, state, next_poll_at } = listed;
+    let status: Option<EvalStatus> = state.as_ref().and_then(|row| serde_json::from_str(&row.status).ok());
+    let (last_status, last_error) = match status {
+        None => (None, None),
+        Some(EvalStatus::Triggered) => (Some("triggered"), None),
+        Some(EvalStatus::NoNewData | EvalStatus::SkippedStaleCursor) => (Some("no_new_data"), None),
+        Some(EvalStatus::Error { message }) => (Some("error"), Some(message.to_string())),
+    };
+    let polled_at = state.as_ref().and_then(|row| row.last_evaluation_at);
+    DagSensor {
+        name: sensor.name,
+        function: sensor.function,
+        interval: sensor.interval.to_string(),
+        cursor: state.as_ref().and_then(|row| row.cursor.as_deref().map(str::to_owned)),
+        last_status: last_status.map(str::to_owned),
+        last_error,
+        last_polled_at: polled_at.and_then(|at| Timestamp::from_millisecond(at).ok()),
+        next_poll_at,
     }
 }
 

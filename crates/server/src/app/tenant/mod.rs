@@ -49,7 +49,7 @@ pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use pools::PoolFetch;
-pub use run_rows::run_state;
+pub use run_rows::{run_state, run_status, task_state, task_status};
 pub use runbook_rows::batch_status;
 pub use runbooks::Requester;
 pub use sql::Refused;

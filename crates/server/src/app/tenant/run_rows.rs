@@ -56,7 +56,8 @@ pub fn input(row: &TaskRow) -> Option<Json> {
     Json::of(&value.unwrap_or(stored)).ok()
 }
 
-fn run_status(state: RunState) -> RunStatus {
+/// The state of a run, as the API has it.
+pub fn run_status(state: RunState) -> RunStatus {
     match state {
         RunState::Triggered => RunStatus::Triggered,
         RunState::Running => RunStatus::Running,
@@ -74,6 +75,22 @@ pub fn run_state(status: RunStatus) -> RunState {
         RunStatus::Succeeded => RunState::Succeeded,
         RunStatus::Failed => RunState::Failed,
         RunStatus::Cancelled => RunState::Cancelled,
+    }
+}
+
+/// The stored state of a task.
+pub fn task_state(status: TaskStatus) -> TaskState {
+    match status {
+        TaskStatus::Planned => TaskState::Planned,
+        TaskStatus::Blocked => TaskState::Blocked,
+        TaskStatus::Ready => TaskState::Ready,
+        TaskStatus::Dispatched => TaskState::Dispatched,
+        TaskStatus::Running => TaskState::Running,
+        TaskStatus::RetryWait => TaskState::RetryWait,
+        TaskStatus::Skipped => TaskState::Skipped,
+        TaskStatus::Cancelled => TaskState::Cancelled,
+        TaskStatus::Failed => TaskState::Failed,
+        TaskStatus::Succeeded => TaskState::Succeeded,
     }
 }
 
@@ -125,6 +142,7 @@ fn in_short(reason: &WaitReason) -> &'static str {
         WaitReason::Slot(Some(_)) => "wait for a slot of a pool",
         WaitReason::Slot(None) => "are ready",
         WaitReason::Worker => "wait for a worker",
+        WaitReason::RunSlot(_) => "wait until another run of the DAG ends",
         WaitReason::Runs => "run",
         WaitReason::Retry => "wait for their next attempt",
         WaitReason::Items => "wait for the tasks of a list",
@@ -176,7 +194,7 @@ pub fn task(detail: &RunDetail, row: &TaskRow) -> RunTask {
         trigger_rule: row.trigger_rule.text().to_owned(),
         ready_at: row.ready_at.map(time),
         dispatched_at: row.dispatched_at.map(time),
-        started_at: row.started_at.map(time),
+        started_at: began_at(row).map(time),
         completed_at: row.completed_at.map(time),
         retry_not_before: row.retry_not_before.map(time),
         progress_pct: row.progress_pct,
@@ -193,6 +211,12 @@ pub fn task(detail: &RunDetail, row: &TaskRow) -> RunTask {
     }
 }
 
+/// When the last attempt of a task was taken up. One that ended before a node noticed that counts from its dispatch.
+fn began_at(row: &TaskRow) -> Option<i64> {
+    let has_ended = row.completed_at.is_some() || row.retry_not_before.is_some();
+    row.started_at.or(row.dispatched_at.filter(|_| has_ended))
+}
+
 /// The stored instance of the attempt of a task, if one was dispatched.
 pub fn instance_of(scope: &Scope, row: &TaskRow) -> Option<String> {
     let has_target = row.function.is_some() || row.orchestration.is_some();
@@ -201,7 +225,8 @@ pub fn instance_of(scope: &Scope, row: &TaskRow) -> Option<String> {
     (has_target && was_dispatched).then(|| Room::LEDGER.instance_id(scope, &job))
 }
 
-fn task_status(state: TaskState) -> TaskStatus {
+/// The state of a task, as the API has it.
+pub fn task_status(state: TaskState) -> TaskStatus {
     match state {
         TaskState::Planned => TaskStatus::Planned,
         TaskState::Blocked => TaskStatus::Blocked,

@@ -6,7 +6,9 @@ use segno_api::run::{
     self as wire, ClearTasks, MarkTask, MarkedStatus, RerunFrom, RerunRun, RunChanged, RunDetails, RunTask,
     RunTaskDetails, StartRun, StartedRun,
 };
-use segno_ledger::drive::{self, Accepted, LedgerError, Request, Rerun, RunDetail, RunPage, RunQuery};
+use segno_ledger::drive::{
+    self, Accepted, LedgerError, Request, Rerun, RunDetail, RunPage, RunQuery, TaskQuery,
+};
 use segno_ledger::event::MarkedState;
 use segno_ledger::snapshot::{Part, Snapshot};
 use segno_ledger::tables::{Cell, Row, TaskRow, TaskState};
@@ -30,6 +32,7 @@ impl Tenant {
             version: request.version,
             params: request.params,
             partition: request.partition,
+            select: request.select,
             run_key: request.run_key,
             labels: request.labels,
             by: requester.by,
@@ -126,20 +129,14 @@ impl Tenant {
         })
     }
 
-    /// Tasks of a run after a place, upstream before downstream; each with its place.
+    /// Some tasks of a run, by key.
     ///
     /// # Errors
     /// `unknown-run`.
-    pub async fn run_tasks(
-        &self,
-        id: &str,
-        after: Option<usize>,
-        limit: usize,
-    ) -> Result<Vec<(usize, RunTask)>, Refusal> {
-        let detail = self.run_detail(id).await?;
-        let from = after.map_or(0, |after| after.saturating_add(1));
-        let tasks = rows::sorted(&detail).enumerate().skip(from).take(limit);
-        Ok(tasks.map(|(place, task)| (place, self.shown_task(&detail, task))).collect())
+    pub async fn run_tasks(&self, id: &str, query: &TaskQuery) -> Result<Vec<RunTask>, Refusal> {
+        let found = self.ledger()?.runs().tasks(&self.owner(), id, query).await;
+        let detail = found.map_err(|error| self.refused(error))?;
+        Ok(detail.tasks.iter().map(|task| self.shown_task(&detail, task)).collect())
     }
 
     /// A task of a run with its input and output.

@@ -171,7 +171,7 @@ impl Driver {
         let (held, stop) = (Arc::clone(&self.held), stopping.subscribe());
         scopes.spawn(async move {
             let time = Arc::clone(&services.ledger.options().clock);
-            let driven = drive(services, scope.clone(), record, (holder, stop)).await;
+            let driven = drive(Arc::clone(&services), scope.clone(), record, (holder, stop)).await;
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {

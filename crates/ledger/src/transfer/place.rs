@@ -85,6 +85,7 @@ fn shown(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use segno::store::Records as _;
     use segno::store::memory::MemoryStore;
 
     use super::*;

@@ -129,6 +129,11 @@ fn objects(arguments: &DagArguments) -> anyhow::Result<Stores> {
     if arguments.object_delay == 0 {
         return Ok(stores);
     }
+    // The store that delays cannot hand out the files of a directory.
+    anyhow::ensure!(
+        url == "memory:",
+        "--object-delay stands for a distant store; use it with --ledger memory:"
+    );
     let delay = Duration::from_millis(arguments.object_delay);
     let config = ThrottleConfig {
         wait_delete_per_call: delay,

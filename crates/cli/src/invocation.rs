@@ -29,6 +29,7 @@ const WITHOUT_SERVER: &[(&str, &[&str])] = &[
     ("version", &[]),
     ("completions", &[]),
     ("bench http", &["server", "key"]),
+    ("bench sql query", &["server", "key"]),
     ("bench", &[]),
 ];
 
@@ -194,6 +195,27 @@ mod tests {
             let words = ["segno", "help"].into_iter().map(str::to_owned).chain(path.iter().cloned());
             let error = command("segno").try_get_matches_from(words).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::DisplayHelp, "help {}", path.join(" "));
+        }
+    }
+
+    #[test]
+    fn only_verbs_that_talk_to_a_server_take_its_address() {
+        let read = |words: &str| {
+            let mut command = command("segno");
+            let words =
+                ["segno"].into_iter().chain(words.split(' ')).chain(["--server", "http://127.0.0.1:1"]);
+            let matches = command.try_get_matches_from_mut(words).unwrap();
+            without_server(&self::words("segno", &command, &matches), &matches).is_ok()
+        };
+        for (words, is_taken) in [
+            ("list", true),
+            ("bench http get", true),
+            ("bench sql query", true),
+            ("bench sql fill --store memory:", false),
+            ("bench run hello", false),
+            ("version", false),
+        ] {
+            assert_eq!(read(words), is_taken, "{words}");
         }
     }
 

@@ -122,6 +122,9 @@ impl Client {
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
+        if path.iter().any(|segment| matches!(*segment, "." | "..")) {
+            url.set_fragment(Some(retry::DOT_SEGMENT));
+        }
         url.query_pairs_mut().append_pair("namespace", &self.namespace).append_pair("tenant", &self.tenant);
         let mut request = self.http.request(method, url).timeout(ANSWER_TIMEOUT + wait);
         if let Some(key) = &self.key {

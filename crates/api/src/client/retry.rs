@@ -20,6 +20,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Name of the header that makes a POST safe to repeat.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
+/// Marks a request whose path has lost an id or name that is `.` or `..`: a URL drops such segments, so the call would lead to
+/// another resource. A fragment is never sent.
+pub(super) const DOT_SEGMENT: &str = "dot-segment";
+
 impl Client {
     /// Sends a call until it is answered or the time for that is over, and reads the whole answer.
     pub(super) async fn call(&self, call: RequestBuilder) -> Result<(u16, Vec<u8>), ClientError> {
@@ -40,6 +44,10 @@ impl Client {
         F: Future<Output = Result<T, ClientError>>,
     {
         let mut request = call.build().map_err(ClientError::Unreachable)?;
+        if request.url().fragment() == Some(DOT_SEGMENT) {
+            let text = "no id or name is '.' or '..': the path of a URL cannot have one".to_owned();
+            return Err(ClientError::Address(text));
+        }
         if self.retry_for.is_zero() {
             return read(self.http.execute(request).await).await;
         }
@@ -156,6 +164,20 @@ mod tests {
             make_repeatable(&mut other);
             assert!(!other.headers().contains_key(IDEMPOTENCY_KEY), "{path}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_id_of_dots_is_refused_before_anything_is_sent() {
+        // Nothing listens there: a call that is sent fails with `Unreachable`.
+        let client = Client::new("http://127.0.0.1:1").unwrap().retry_for(Duration::ZERO);
+        for id in [".", ".."] {
+            let refused = client.instance(id, Duration::ZERO).await.unwrap_err();
+            assert!(matches!(refused, ClientError::Address(_)), "{id}: {refused}");
+            let refused = client.delete_dag(id).await.unwrap_err();
+            assert!(matches!(refused, ClientError::Address(_)), "{id}: {refused}");
+        }
+        let sent = client.instance("...", Duration::ZERO).await.unwrap_err();
+        assert!(sent.is_connect(), "{sent}");
     }
 
     #[test]

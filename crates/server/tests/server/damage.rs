@@ -251,7 +251,10 @@ impl Stored {
             std::fs::write(directory.path().join(name), content).unwrap();
         }
         match Ground::opened(directory).await {
-            Ok(ground) => Some(Ground { ledger: self.ledger.clone(), ..ground }),
+            Ok(mut ground) => {
+                ground.ledger = self.ledger.clone();
+                Some(ground)
+            }
             Err(error) => {
                 assert!(error.to_string().contains("state.redb"), "block {block:?}: {error}");
                 None

@@ -325,7 +325,8 @@ tasks:
         let run_id = chunk.run_id.unwrap();
         let failed = world.show(&run_id).await;
         assert_eq!((failed.run.state, failed.run.tasks_failed), (RunState::Failed, 3));
-        let rerun = |rerun| world.ledger.runs().rerun(&world.scope, &run_id, rerun, Request::default());
+        let runs = world.ledger.runs();
+        let rerun = |rerun| runs.rerun(&world.scope, &run_id, rerun, Request::default());
         let again = rerun(Rerun::FromFailure).await.unwrap().run_id;
         assert_eq!(world.until_ended(&again).await.state, RunState::Failed, "there is still no data");
         let keys: Vec<String> =

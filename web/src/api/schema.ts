@@ -95,7 +95,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server can work: it is not stopping, and its store answers. */
+        /** Whether the server can work: it is not stopping, and its store answers. Warnings say what else fails. */
         get: {
             parameters: {
                 query?: never;
@@ -525,6 +525,170 @@ export interface paths {
             };
         };
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the archive of the tenant has: files by kind. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ArchiveSummary"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        /** Erases the archive of the tenant: all that has ended by now. Repeating it is safe. */
+        delete: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Erased"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/archive/instances/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erases all archived rows of an instance that have ended by now: its row and its events. An instance that is still in the
+         *     store stays there; delete it first, and erase it then. Repeating it is safe.
+         */
+        delete: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Id of the instance */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Erased"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
         options?: never;
         head?: never;
         patch?: never;
@@ -1083,6 +1247,70 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["BackfillChanged"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backfills/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs the chunks of a backfill again that have failed, as a new backfill with the active version of the DAG. The backfill must
+         *     have ended.
+         */
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Id of the backfill */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["CreatedBackfill"];
                     };
                 };
                 /** @description What is wrong, and what to do */
@@ -3241,11 +3469,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What happens to instances and batches of runbooks, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
+         * What happens to instances, batches of runbooks and runs of DAGs, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
          *     it.
          * @description The first event is `listening`: what is committed after it will be shown. The others are `change`, with a change as
-         *     data, and `batch`, with what one commit changed in a batch (`BatchChange`): up to 50 rows, the others as counts. After an
-         *     event `lagged` some are missing; list the instances or get the batch to see how they stand. Nodes keep the last
+         *     data, `batch`, with what one commit changed in a batch (`BatchChange`), and `run`, with what was published of a run
+         *     (`RunChange`): up to 50 rows or tasks, the others as counts. After an event `lagged` some are missing; list the instances, or
+         *     get the batch or the run, to see how they stand. Nodes keep the last
          *     10,000 changes, for a minute after the last listener has gone. Changes on other nodes of a cluster arrive within a second,
          *     those of the first two seconds of the first listener may be missing.
          */
@@ -3271,6 +3500,11 @@ export interface paths {
                      *     of instances is given.
                      */
                     batch?: number;
+                    /**
+                     * @description Only changes of this run of a DAG, and none of instances or batches. Without it, changes of runs are shown unless a filter
+                     *     of instances or `batch` is given.
+                     */
+                    run?: string;
                 };
                 header?: {
                     /** @description Id of the last event that was seen */
@@ -4303,6 +4537,19 @@ export interface paths {
                     created_from?: string;
                     /** @description Only created before this time. */
                     created_before?: string;
+                    /**
+                     * @description Only those that failed with this code, or with this category where there is no code. For this and all that follow rows are
+                     *     looked at, not found by an index: a page may have fewer than `limit` although more follow.
+                     */
+                    failure?: string;
+                    /** @description Only those that ended at or after this time. */
+                    ended_from?: string;
+                    /** @description Only those that ended before this time. */
+                    ended_before?: string;
+                    /** @description Only those that took longer than this from their start to their end, or to now if they have not ended. */
+                    longer_than_ms?: number;
+                    /** @description Only those that took less than this. */
+                    shorter_than_ms?: number;
                     /** @description At most this many. */
                     limit?: number;
                     /** @description `next_cursor` of the page before. */
@@ -4826,6 +5073,70 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["ExecutionList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{id}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What an instance waits for: timers, signals, activities with their workers, children; and when
+         *     it wakes up by itself.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Id of the instance; a slash in it is written %2F */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["InstanceExplanation"];
                     };
                 };
                 /** @description What is wrong, and what to do */
@@ -5971,6 +6282,68 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/problems": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is wrong in the tenant now, each with a count, its oldest and where it is listed. Each
+         *     check looks at a bounded number of rows; `unknown` has those that could not look at all. With a
+         *     key for all tenants also the store, the clock and the nodes.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ProblemReport"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -8165,7 +8538,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Tasks of a run, upstream before downstream. */
+        /** Tasks of a run, by key. */
         get: {
             parameters: {
                 query?: {
@@ -8494,6 +8867,242 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/saved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Saved views and queries of the tenant, by name. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description At most this many. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SavedList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/saved/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One saved view or query. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Its name */
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        /** @description The version */
+                        etag?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Saved"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        /**
+         * Saves a view or query under a name, and replaces what is there. With `If-None-Match: *` it
+         *     replaces nothing; with `If-Match` it replaces that version only. A tenant has at most 200.
+         */
+        put: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: {
+                    /** @description `*`: nothing is saved under this name yet */
+                    "if-none-match"?: string | null;
+                    /** @description The version that is replaced */
+                    "if-match"?: string | null;
+                };
+                path: {
+                    /** @description Its name: one line of at most 128 bytes */
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Save"];
+                };
+            };
+            responses: {
+                /** @description It was replaced */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Saved"];
+                    };
+                };
+                /** @description It is new */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Saved"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        post?: never;
+        /** Deletes a saved view or query. */
+        delete: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Its name */
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It is deleted */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions": {
         parameters: {
             query?: never;
@@ -8764,6 +9373,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was started in the tenant and how it ended, by the minute, with rates and run times by
+         *     function and orchestration. The numbers are counts that nodes keep: what a node has counted in
+         *     the 5 seconds before it was killed is missing.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description Seconds of a point: a multiple of 60, 60 unless given. */
+                    step?: number;
+                    /** @description Minutes before now: 60 unless given, at most a day. */
+                    minutes?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Stats"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/system": {
         parameters: {
             query?: never;
@@ -8851,6 +9526,72 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content?: never;
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/work/exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answers any number of calls and leases the next ones. With answers it returns once their
+         *     outcomes are durable, with the calls that are available; without answers it waits for calls. A
+         *     repeat, with the number of the first request, gets the same answer.
+         */
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["ExchangeWork"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ExchangedWork"];
+                    };
                 };
                 /** @description What is wrong, and what to do */
                 "4XX": {
@@ -9282,6 +10023,48 @@ export interface components {
             received_at: string;
             /** @enum {string} */
             type: "webhook";
+        };
+        /** @description What became of an answer. */
+        AnswerOutcome: {
+            /** @description With `continue`: the extended lease. */
+            lease?: string | null;
+            /**
+             * Format: date-time
+             * @description With `continue`: when it ends.
+             */
+            lease_expires_at?: string | null;
+            problem?: components["schemas"]["Problem"] | null;
+            /** @description With `cancel`: `cancelled` or `timed-out`. */
+            reason?: string | null;
+            /** @description What it is. */
+            status: components["schemas"]["OutcomeStatus"];
+        };
+        /** @description What the archive of a tenant has. */
+        ArchiveSummary: {
+            /** @description Kinds of rows, by name. */
+            kinds: components["schemas"]["ArchivedKind"][];
+        };
+        /** @description The files of one kind. */
+        ArchivedKind: {
+            /**
+             * Format: int64
+             * @description Their size in bytes.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description How many files it has.
+             */
+            files: number;
+            /**
+             * @description Its name, as in paths.
+             * @example instances
+             */
+            kind: string;
+            /** @description The last one. */
+            newest_day?: string | null;
+            /** @description The first day (UTC) on which something ended that is archived. */
+            oldest_day?: string | null;
         };
         /** @description A partition of an asset. */
         AssetPartition: {
@@ -10352,12 +11135,19 @@ export interface components {
         };
         /** @description A DAG with the tasks of its active version. */
         DagDetails: components["schemas"]["Dag"] & {
+            /**
+             * Format: int32
+             * @description How many runs may be under way at a time; absent without a limit.
+             */
+            max_concurrent_runs?: number | null;
             /** @description Parameters of its runs. */
             params?: components["schemas"]["DagParam"][];
             /** @description The partition definition of which every run has one key. */
             partitioned_by?: string | null;
             /** @description When it runs by itself, in words; absent without a schedule. */
             schedule?: string | null;
+            /** @description Its sensors, and how far each is. */
+            sensors?: components["schemas"]["DagSensor"][];
             /** @description Its first 1,000 tasks, as in the document. */
             tasks: components["schemas"]["DagTask"][];
             /**
@@ -10382,6 +11172,31 @@ export interface components {
             description?: string | null;
             /** @description Its name. */
             name: string;
+        };
+        /** @description A sensor of a DAG: a function that is polled for reasons to start runs. */
+        DagSensor: {
+            /** @description Where the next poll continues. */
+            cursor?: string | null;
+            /** @description The function that is polled. */
+            function: string;
+            /** @description The time between two polls, such as `1m`. */
+            interval: string;
+            /** @description Why the last poll failed. */
+            last_error?: string | null;
+            /**
+             * Format: date-time
+             * @description When it was polled last.
+             */
+            last_polled_at?: string | null;
+            /** @description What the last poll came to: `triggered`, `no_new_data` or `error`; absent before the first. */
+            last_status?: string | null;
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: date-time
+             * @description When it is polled next; absent while the DAG is paused.
+             */
+            next_poll_at?: string | null;
         };
         /** @description A task of a DAG. */
         DagTask: {
@@ -10532,6 +11347,66 @@ export interface components {
              */
             queued_messages: number;
         };
+        /** @description What an erasure removed. */
+        Erased: {
+            /**
+             * Format: int64
+             * @description Files that were rewritten or removed.
+             */
+            files: number;
+            /**
+             * Format: int64
+             * @description Rows that are gone; 0 where whole files were removed unread.
+             */
+            rows: number;
+        };
+        /** @description Answers to calls that a worker holds, and what it asks for next, in one request. */
+        ExchangeWork: {
+            /** @description What to do with leases, in any order; each is the body of the single call of its name. */
+            answers?: components["schemas"]["WorkAnswer"][];
+            /** @description As in `POST /v1/work/fetch`. */
+            functions?: string[];
+            /**
+             * Format: int64
+             * @description As in `POST /v1/work/fetch`.
+             */
+            lease_ms?: number;
+            /** @description At most this many calls; none with 0. */
+            max_items?: number;
+            /**
+             * Format: int64
+             * @description Number of this exchange, up to 2^53 - 1: any that the worker has not used before. A request
+             *     that is repeated has the number of the first one and gets its answer. Take the time in
+             *     milliseconds for the first, so that a worker that was started again uses no number twice.
+             */
+            number: number;
+            /**
+             * @description As in `POST /v1/work/fetch`.
+             * @example cloud-01
+             */
+            pool?: string | null;
+            /** @description As in `POST /v1/work/fetch`. */
+            tags?: string[];
+            /** @description As in `POST /v1/work/fetch`. */
+            untagged?: boolean;
+            /**
+             * Format: int64
+             * @description How long to wait for work when there is none. A request with answers does not wait.
+             */
+            wait_ms?: number;
+            /**
+             * @description Name of the worker: letters, digits and `-_.:`.
+             * @example render-3
+             */
+            worker: string;
+        };
+        /** @description What became of the answers, and the next calls. */
+        ExchangedWork: {
+            /** @description Calls that the worker has leased, oldest first. */
+            items: components["schemas"]["WorkItem"][];
+            /** @description One for each answer, in their order. */
+            outcomes: components["schemas"]["AnswerOutcome"][];
+        };
         /** @description One execution. */
         Execution: {
             /**
@@ -10634,6 +11509,16 @@ export interface components {
          * @enum {string}
          */
         FailureCategory: "application" | "timeout" | "cancelled" | "configuration" | "infrastructure";
+        /** @description Failures with one code. */
+        FailureStats: {
+            /** @description The code. */
+            code: string;
+            /**
+             * Format: int64
+             * @description How many.
+             */
+            count: number;
+        };
         /** @description What a worker asks for. */
         FetchWork: {
             /** @description Functions that it runs: 1 to 32. With `pool`, those of the pool that it has, up to 1,000; they may be called from then on. */
@@ -10677,8 +11562,8 @@ export interface components {
             /** @description Which field: a name with dots, as in `filter.status`. */
             field: string;
         };
-        /** @description The data of an event: `change` has the first form, `batch` the second. */
-        FollowedChange: components["schemas"]["Change"] | components["schemas"]["BatchChange"];
+        /** @description The data of an event: `change` has the first form, `batch` the second, `run` the third. */
+        FollowedChange: components["schemas"]["Change"] | components["schemas"]["BatchChange"] | components["schemas"]["RunChange"];
         /** @description A function. */
         Function: {
             /** @description The declaration, as the guide's page "functions" describes it. Secrets in it are references. */
@@ -10754,6 +11639,8 @@ export interface components {
         Health: {
             /** @description `ok`. */
             status: string;
+            /** @description What does not work although the server does, such as writing to the archive. */
+            warnings?: string[];
         };
         /** @description A sign of life. */
         Heartbeat: {
@@ -10797,6 +11684,8 @@ export interface components {
         };
         /** @description Events of one execution. */
         History: {
+            /** @description Whether the events are in the archive: retention has removed them from the store. */
+            archived?: boolean;
             /** @description Its events, ascending. */
             events: components["schemas"]["HistoryEvent"][];
             /**
@@ -10979,6 +11868,8 @@ export interface components {
         };
         /** @description An instance. */
         Instance: {
+            /** @description Whether it is in the archive: retention has removed it from the store. */
+            archived?: boolean;
             call?: components["schemas"]["CallDetails"] | null;
             /**
              * Format: date-time
@@ -11044,6 +11935,32 @@ export interface components {
             /** @description Version of its orchestration. */
             version?: string | null;
         };
+        /** @description What an instance waits for. */
+        InstanceExplanation: {
+            /** @description Whether that is all: the history was read to its end, and `waits` was not cut. */
+            complete: boolean;
+            /**
+             * Format: int64
+             * @description The execution that waits.
+             */
+            execution: number;
+            /** @description The instance. */
+            id: string;
+            /**
+             * @description All of it in a sentence for people. Times are in fields of their own.
+             * @example Waits for the signal `approved` or a timer.
+             */
+            in_words: string;
+            /**
+             * Format: date-time
+             * @description The next time at which something happens by itself: a timer, a retry, the start.
+             */
+            next_wake_up?: string | null;
+            /** @description Its state. */
+            status: components["schemas"]["Status"];
+            /** @description What it waits for, oldest first; at most 200. */
+            waits: components["schemas"]["InstanceWait"][];
+        };
         /** @description A page of instances, newest first. */
         InstanceList: {
             /** @description The instances. */
@@ -11052,6 +11969,43 @@ export interface components {
             next_cursor?: string | null;
             /** @description Instances whose rows cannot be read. Whether they meet the filters is not known. */
             unreadable?: components["schemas"]["Unreadable"][];
+        };
+        /** @description Something that an instance waits for. */
+        InstanceWait: {
+            /**
+             * Format: int32
+             * @description Number of the attempt that runs or comes next.
+             */
+            attempt?: number | null;
+            /** @description The child. */
+            child?: string | null;
+            /** @description The same in words, which complete "it waits for". */
+            detail: string;
+            /**
+             * Format: int64
+             * @description The event that began it.
+             */
+            event?: number | null;
+            /** @description What it is. */
+            kind: components["schemas"]["WaitKind"];
+            /** @description Its name: of the activity or function, signal or mailbox, or of the child's orchestration. */
+            name?: string | null;
+            /**
+             * Format: date-time
+             * @description Since when.
+             */
+            since: string;
+            state?: components["schemas"]["WaitState"] | null;
+            /** @description Only workers with this tag take it. */
+            tag?: string | null;
+            /**
+             * Format: date-time
+             * @description Until when, if that is known: when a timer fires, the next attempt may start, or a lease
+             *     ends.
+             */
+            until?: string | null;
+            /** @description The worker that holds it, by the name that it announced. */
+            worker?: string | null;
         };
         /**
          * @description A call of a function. What it leaves out is as the function's declaration says.
@@ -11141,6 +12095,31 @@ export interface components {
          * @enum {string}
          */
         Kind: "call" | "action" | "schedule" | "hook" | "runbook" | "dag";
+        /** @description Something that is wrong. */
+        KnownProblem: {
+            /**
+             * Format: int64
+             * @description How many there are.
+             */
+            count: number;
+            /** @description Parts of the count, most first, at most 20. */
+            items?: components["schemas"]["ProblemItem"][];
+            /** @description What. */
+            kind: components["schemas"]["ProblemKind"];
+            /** @description Where it is listed. */
+            link: components["schemas"]["ProblemLink"];
+            /** @description Whether there are more than were counted. */
+            more?: boolean;
+            /**
+             * Format: date-time
+             * @description Since when it has been so, for the oldest of those that were counted.
+             */
+            oldest?: string | null;
+            /** @description How bad it is. */
+            severity: components["schemas"]["Severity"];
+            /** @description What it is, for people, to be read behind the count. */
+            text: string;
+        };
         /** @description A lock that was extended. */
         LockRenewed: {
             /**
@@ -11322,6 +12301,37 @@ export interface components {
          * @enum {string}
          */
         MissedPolicy: "none" | "latest" | "all";
+        /** @description How executions of one name ended. */
+        NameStats: {
+            /**
+             * Format: int64
+             * @description That were cancelled.
+             */
+            cancelled: number;
+            /**
+             * Format: int64
+             * @description That completed.
+             */
+            completed: number;
+            /**
+             * Format: int64
+             * @description That failed.
+             */
+            failed: number;
+            /** @description The function or orchestration. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Half of them took at most so long from the begin of the execution to its end, in
+             *     milliseconds, at most an eighth above the truth.
+             */
+            p50_ms?: number | null;
+            /**
+             * Format: int64
+             * @description All but one of a hundred took at most so long.
+             */
+            p99_ms?: number | null;
+        };
         /** @description A notice of a batch: a call of the function that the runbook names under `notify`. */
         Notice: {
             /**
@@ -11367,6 +12377,11 @@ export interface components {
          * @enum {string}
          */
         OnRestart: "fail" | "resume";
+        /**
+         * @description The kinds of outcomes.
+         * @enum {string}
+         */
+        OutcomeStatus: "done" | "continue" | "cancel" | "refused";
         /**
          * @description What happens to phases that were due before their version was published.
          * @enum {string}
@@ -11733,6 +12748,44 @@ export interface components {
              */
             type: string;
         };
+        /** @description A part of a count. */
+        ProblemItem: {
+            /**
+             * Format: int64
+             * @description How many.
+             */
+            count: number;
+            /** @description What it is called. */
+            name: string;
+        };
+        /**
+         * @description What may be wrong. More kinds may be added.
+         * @enum {string}
+         */
+        ProblemKind: "failed_recently" | "stuck" | "paused" | "overdue_schedules" | "overdue_actions" | "functions_without_worker" | "dead_letters" | "hooks_refused" | "batches_waiting" | "removals_waiting" | "runs_failed" | "store" | "clock" | "nodes";
+        /** @description Where problems are listed. */
+        ProblemLink: {
+            /** @description What it is filtered by, as the text form of the filter has it. */
+            filter: {
+                [key: string]: string;
+            };
+            /** @description The list, as its route is called: `instances`, `recurring`, `dead_letters`. */
+            page: string;
+        };
+        /** @description What is wrong now, and what was looked at. */
+        ProblemReport: {
+            /**
+             * Format: date-time
+             * @description When this was found out. An answer is given again for a second.
+             */
+            at: string;
+            /** @description The kinds of problems that were looked for. */
+            checked: components["schemas"]["ProblemKind"][];
+            /** @description What is wrong, errors first. */
+            problems: components["schemas"]["KnownProblem"][];
+            /** @description Kinds that could not be looked for, or not to their end. */
+            unknown: components["schemas"]["UnknownProblem"][];
+        };
         /** @description A DAG that is to be published. */
         PublishDag: {
             /**
@@ -11837,6 +12890,34 @@ export interface components {
              * @description Those of them whose batch has ended.
              */
             skipped_ended?: number;
+        };
+        /** @description Lengths of the queues of the whole store. */
+        QueueStats: {
+            /**
+             * Format: date-time
+             * @description The minute in which they were looked at.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description What is not due yet, of both queues.
+             */
+            delayed: number;
+            /**
+             * Format: int64
+             * @description What is worked on.
+             */
+            locked: number;
+            /**
+             * Format: int64
+             * @description Turns that wait for a node.
+             */
+            orchestrator: number;
+            /**
+             * Format: int64
+             * @description Activities that wait for a worker.
+             */
+            worker: number;
         };
         /** @description Lengths of the queues at this moment. */
         Queues: {
@@ -12645,6 +13726,28 @@ export interface components {
              */
             triggered_at: string;
         };
+        /** @description What was published of a run of a DAG: the new states of its tasks. */
+        RunChange: {
+            /**
+             * Format: date-time
+             * @description When a node noticed that it was published.
+             */
+            at: string;
+            /** @description Name of its DAG. */
+            dag?: string | null;
+            /** @description Whether it is paused. */
+            is_paused?: boolean;
+            /** @description How many further tasks have changed, by their new state, as in `{"ready":950}`. */
+            left_out?: {
+                [key: string]: number;
+            };
+            /** @description Id of the run. */
+            run: string;
+            /** @description State of the run. */
+            status: components["schemas"]["RunStatus"];
+            /** @description Tasks that have changed, by key. At most 50; the others are counted in `left_out`. */
+            tasks?: components["schemas"]["TaskChange"][];
+        };
         /** @description A change of a run that is stored. */
         RunChanged: {
             /** @description Id of the run. */
@@ -12744,7 +13847,7 @@ export interface components {
             retry_not_before?: string | null;
             /**
              * Format: date-time
-             * @description When the attempt started.
+             * @description When the attempt started. An attempt that ended before a node noticed its start counts from its dispatch.
              */
             started_at?: string | null;
             /** @description State of the task. */
@@ -12922,6 +14025,52 @@ export interface components {
             /** @description The versions. */
             versions: components["schemas"]["RunbookVersion"][];
         };
+        /** @description A view or query to save. */
+        Save: {
+            /** @description What it is. */
+            kind: components["schemas"]["SavedKind"];
+            /** @description The page that it belongs to. */
+            page?: string | null;
+            /** @description The filter or query. */
+            text: string;
+        };
+        /** @description A view or query with its name. */
+        Saved: {
+            /** @description What it is. */
+            kind: components["schemas"]["SavedKind"];
+            /** @description Its name, unique in the tenant. */
+            name: string;
+            /** @description The page that it belongs to. */
+            page?: string | null;
+            /**
+             * Format: date-time
+             * @description When it was last saved.
+             */
+            saved_at: string;
+            /** @description Id of the key that saved it; absent on a server without authentication. */
+            saved_by?: string | null;
+            /** @description The filter or query. */
+            text: string;
+            /**
+             * Format: int64
+             * @description Grows with every change; also the `ETag`.
+             */
+            version: number;
+        };
+        /**
+         * @description What is saved.
+         * @enum {string}
+         */
+        SavedKind: "view" | "query";
+        /** @description A page of views and queries, by name. */
+        SavedList: {
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+            /** @description The views and queries. */
+            saved: components["schemas"]["Saved"][];
+            /** @description Rows of this page that cannot be read; absent when there are none. */
+            unreadable?: components["schemas"]["Unreadable"][];
+        };
         /** @description A signal, or a message for a mailbox. */
         Send: {
             /** @description What is sent. */
@@ -12986,6 +14135,11 @@ export interface components {
          * @enum {string}
          */
         SettleOutcome: "complete" | "abandon" | "dead_letter";
+        /**
+         * @description How bad it is.
+         * @enum {string}
+         */
+        Severity: "error" | "warning";
         /** @description A key that becomes a session. */
         SignIn: {
             /** @description The key itself. It is not kept: the session has a secret of its own. */
@@ -13164,6 +14318,14 @@ export interface components {
             /** @description Names the run: a second request with the same key and the same payload returns the same run. */
             run_key?: string | null;
             /**
+             * @description Which tasks run: `load` is one task, `+load` it and all before it, `load+` it and all after it, `+load+` both. All tasks run
+             *     without it.
+             * @example [
+             *       "+load"
+             *     ]
+             */
+            select?: string[];
+            /**
              * Format: int32
              * @description Version of the DAG; the active one by default.
              */
@@ -13189,6 +14351,74 @@ export interface components {
             id: string;
             /** @description Whether reads show the run already. It is started in any case. */
             is_visible: boolean;
+        };
+        /**
+         * @description What happened in a tenant, summed over all nodes. Nodes write their counts every 5 seconds, and
+         *     a node that is killed loses those since then. Counts are kept for a day.
+         */
+        Stats: {
+            /** @description Failures by code, or by category where there is none, most first. */
+            failures: components["schemas"]["FailureStats"][];
+            /** @description How calls ended, by function, most first; at most 100, the rest as `(others)`. */
+            functions: components["schemas"]["NameStats"][];
+            /** @description Whether some counts could not be read, so that all numbers are lower bounds. */
+            incomplete?: boolean;
+            /**
+             * @description How all other instances ended, by orchestration, most first; at most 100, the rest as
+             *     `(others)`.
+             */
+            orchestrations: components["schemas"]["NameStats"][];
+            /** @description Points without gaps, in order; the last one is not over. */
+            points: components["schemas"]["StatsPoint"][];
+            /**
+             * @description Lengths of the queues of the whole store, once a minute; only for keys with a grant for all
+             *     tenants.
+             */
+            queues?: components["schemas"]["QueueStats"][];
+            /**
+             * Format: int64
+             * @description Seconds of a point.
+             */
+            step: number;
+        };
+        /** @description What happened in the time from a point to the next one. */
+        StatsPoint: {
+            /**
+             * Format: date-time
+             * @description Where it begins.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description That were cancelled.
+             */
+            cancelled: number;
+            /**
+             * Format: int64
+             * @description That completed.
+             */
+            completed: number;
+            /**
+             * Format: int64
+             * @description That failed.
+             */
+            failed: number;
+            /**
+             * Format: int64
+             * @description Half of the timers that were delivered were at most so late, in milliseconds; absent when
+             *     there were none.
+             */
+            late_p50_ms?: number | null;
+            /**
+             * Format: int64
+             * @description All but one of a hundred were at most so late.
+             */
+            late_p99_ms?: number | null;
+            /**
+             * Format: int64
+             * @description Instances that began.
+             */
+            started: number;
         };
         /**
          * @description State of an instance.
@@ -13309,6 +14539,18 @@ export interface components {
             /** @description Version of the server. */
             version: string;
         };
+        /** @description The new state of a task. */
+        TaskChange: {
+            /**
+             * Format: int32
+             * @description Its attempt; 0 before the first.
+             */
+            attempt: number;
+            /** @description Its key. */
+            key: string;
+            /** @description Its state. */
+            status: components["schemas"]["TaskStatus"];
+        };
         /**
          * @description State of a task.
          * @enum {string}
@@ -13352,6 +14594,13 @@ export interface components {
             parent?: string | null;
             /** @description State. */
             status: components["schemas"]["Status"];
+        };
+        /** @description Something that could not be looked for. */
+        UnknownProblem: {
+            /** @description What. */
+            kind: components["schemas"]["ProblemKind"];
+            /** @description Why. */
+            reason: string;
         };
         /**
          * @description A stored row that cannot be read. One that does not decode can be deleted by its id; one on a
@@ -13410,6 +14659,30 @@ export interface components {
              * @description Batches that are advanced by hand, which stay with their version.
              */
             staying: number;
+        };
+        /**
+         * @description What an instance waits for.
+         * @enum {string}
+         */
+        WaitKind: "start" | "resume" | "timer" | "signal" | "mailbox" | "activity" | "child" | "turn";
+        /**
+         * @description Where an activity is.
+         * @enum {string}
+         */
+        WaitState: "ready" | "delayed" | "held" | "exhausted" | "settling";
+        /** @description What to do with a lease. */
+        WorkAnswer: {
+            /** @description Answer the call with its result. */
+            complete: components["schemas"]["CompleteWork"];
+        } | {
+            /** @description Answer it with a failure. */
+            fail: components["schemas"]["FailWork"];
+        } | {
+            /** @description Extend the lease. */
+            heartbeat: components["schemas"]["Heartbeat"];
+        } | {
+            /** @description Give the call back. */
+            release: components["schemas"]["ReleaseWork"];
         };
         /** @description A call with the right to answer for it; also the body of a call that is pushed. */
         WorkItem: {

@@ -6,6 +6,8 @@ use utoipa::ToSchema;
 /// What the archive of a tenant has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArchiveSummary {
+    /// Whether this server has an archive (`archive.enabled`).
+    pub enabled: bool,
     /// Kinds of rows, by name.
     pub kinds: Vec<ArchivedKind>,
 }

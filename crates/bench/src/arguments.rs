@@ -218,7 +218,7 @@ impl RemoteMode {
 pub enum RemotePart {
     /// Runs the function.
     Worker,
-    /// Calls it.
+    /// The clients, which call the function.
     Clients,
 }
 

@@ -89,6 +89,7 @@ pub(crate) fn show() {
     metrics::gauge!(OUTBOX_DEPTH).set(0.0);
     metrics::gauge!(SCOPES_HELD).increment(0.0);
     metrics::gauge!(SCOPES_STUCK).set(0.0);
+    metrics::gauge!(ARCHIVE_FAILING).increment(0.0);
 }
 
 /// A share of a gauge, which goes when it is dropped.

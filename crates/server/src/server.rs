@@ -535,9 +535,6 @@ impl Drop for Server {
 /// The first administrator's key of a store that has no key at all.
 async fn first_key(keys: &KeyStore) -> Result<Option<String>, ServerError> {
     let store = |refusal: crate::problem::Refusal| ServerError::Store(refusal.to_string());
-    if !keys.is_empty().await.map_err(store)? {
-        return Ok(None);
-    }
     let everywhere = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
     let request = CreateKey {
         name: "first administrator".to_owned(),
@@ -545,5 +542,5 @@ async fn first_key(keys: &KeyStore) -> Result<Option<String>, ServerError> {
         grants: vec![everywhere],
         expires_at: None,
     };
-    Ok(Some(keys.create(request).await.map_err(store)?.secret))
+    Ok(keys.create_first(request).await.map_err(store)?.map(|key| key.secret))
 }

@@ -34,7 +34,7 @@ pub enum SavedVerb {
     /// Show a saved view or query.
     #[command(after_help = "Example:\n  segno saved show 'failed today'")]
     Show {
-        /// Its name.
+        /// Name of the view or query.
         name: String,
     },
     /// Save a view or query under a name, and replace what is there.
@@ -43,9 +43,9 @@ pub enum SavedVerb {
                       segno saved set 'by state' --kind query --page sql --text 'SELECT status, count(*) FROM instances GROUP BY status'"
     )]
     Set {
-        /// Its name.
+        /// Name of the view or query.
         name: String,
-        /// What it is.
+        /// Kind of the entry.
         #[arg(long, value_enum)]
         kind: Kind,
         /// The page of the web UI that shows it.
@@ -61,7 +61,7 @@ pub enum SavedVerb {
     /// Delete a saved view or query.
     #[command(after_help = "Example:\n  segno saved delete 'failed today'")]
     Delete {
-        /// Its name.
+        /// Name of the view or query.
         name: String,
     },
 }

@@ -395,7 +395,7 @@ fn commands_of_the_page_on_webhooks() {
 /// Pages as names and texts.
 fn pages() -> Vec<(String, String)> {
     let files = fs::read_dir(guide()).unwrap().map(|entry| entry.unwrap().path());
-    let pages = files.map(|file| {
+    let pages = files.filter(|path| path.is_file()).map(|file| {
         let name = file.file_name().unwrap().to_str().unwrap().to_owned();
         (name, fs::read_to_string(&file).unwrap())
     });

@@ -307,9 +307,10 @@ async fn small_files_of_a_day_become_one_and_old_days_go() {
     for number in 0..30_u64 {
         let created_at_ms = now_ms - (number % 3) * DAY_MS - 10_000;
         // Every instance is written twice, in different company.
-        let one = instance(&format!("i{number:02}"), created_at_ms, "1");
-        let other = instance(&format!("i{:02}", number.saturating_sub(3)), created_at_ms, "1");
-        world.archive.store(batch(&[one, other])).await.unwrap();
+        let mut written = vec![instance(&format!("i{number:02}"), created_at_ms, "1")];
+        let earlier = number.checked_sub(3).map(|number| format!("i{number:02}"));
+        written.extend(earlier.map(|id| instance(&id, created_at_ms, "1")));
+        world.archive.store(batch(&written)).await.unwrap();
     }
     let before = ids(&world.archive, &world.scope, &INSTANCES).await;
     let mut expected = before.clone();

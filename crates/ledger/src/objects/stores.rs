@@ -1,6 +1,7 @@
 //! The two stores of a ledger. Writers of events need the first only; only the compactor writes to
 //! the second.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
@@ -9,6 +10,9 @@ use object_store::memory::InMemory;
 use segno::store::ErrorKind;
 
 use super::StorageError;
+
+/// Mode of the directory: inputs and outputs of tasks are in its files.
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// Where the log is, and where manifests and tables are. They may be one store, or two with
 /// credentials of their own.
@@ -31,7 +35,7 @@ impl Stores {
         Stores::shared(Arc::new(InMemory::new()))
     }
 
-    /// In a directory, which is created. Every file is synced before its write is reported as done.
+    /// In a directory, which is created for its owner alone. Every file is synced before its write is reported as done.
     ///
     /// # Errors
     /// `Unavailable` when the directory cannot be created or opened.
@@ -39,7 +43,9 @@ impl Stores {
         let unavailable = |problem: &dyn std::fmt::Display| {
             StorageError::new(ErrorKind::Unavailable, root.display(), problem)
         };
-        std::fs::create_dir_all(root).map_err(|error| unavailable(&error))?;
+        let mut directory = std::fs::DirBuilder::new();
+        directory.recursive(true).mode(DIRECTORY_MODE);
+        directory.create(root).map_err(|error| unavailable(&error))?;
         let store = LocalFileSystem::new_with_prefix(root).map_err(|error| unavailable(&error))?;
         Ok(Stores::shared(Arc::new(store.with_fsync(true))))
     }

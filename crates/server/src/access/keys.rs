@@ -32,6 +32,10 @@ const KIND: &str = "segno.key";
 /// Kind of the records that hold when a key was last used.
 const USE_KIND: &str = "segno.key-use";
 
+/// Kind and id of the record without a body by which nodes agree on who creates the first key.
+const FIRST_KIND: &str = "segno.key-first";
+const FIRST_ID: &str = "first";
+
 /// How long a verified key is taken for granted, in milliseconds.
 pub(super) const REMEMBER_MS: u64 = 3_000;
 
@@ -236,6 +240,39 @@ impl KeyStore {
     /// # Errors
     /// `invalid-request` when a field is wrong.
     pub async fn create(&self, request: CreateKey) -> Result<NewKey, Refusal> {
+        let created = self.create_with(request, None).await?;
+        created.ok_or_else(|| Refusal::new(Code::Conflict, "a key with this id exists already"))
+    }
+
+    /// Creates the first key of a store. Of nodes that start together on a store without keys, one gets it; the
+    /// others get `None`, as where there are keys.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn create_first(&self, request: CreateKey) -> Result<Option<NewKey>, Refusal> {
+        let gate = self.store.get_record(FIRST_KIND, FIRST_ID).await?;
+        // Read after the gate: another node changes the gate in the commit that creates its key.
+        if !self.is_empty().await? {
+            return Ok(None);
+        }
+        let expect = gate.map_or(Expect::Absent, |gate| Expect::Version(gate.version));
+        let gate = RecordWrite::Put {
+            kind: FIRST_KIND.to_owned(),
+            id: FIRST_ID.to_owned(),
+            expect,
+            due_at_ms: None,
+            time_to_live: None,
+            body: bytes::Bytes::new(),
+        };
+        self.create_with(request, Some(gate)).await
+    }
+
+    /// Creates a key in one commit with a gate; `None` if another node has changed the gate.
+    async fn create_with(
+        &self,
+        request: CreateKey,
+        gate: Option<RecordWrite>,
+    ) -> Result<Option<NewKey>, Refusal> {
         check(&request)?;
         let now_ms = self.store.now_ms().await?;
         let expires_at_ms = request.expires_at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
@@ -255,8 +292,9 @@ impl KeyStore {
             let id = hex(&random::<ID_BYTES>()?);
             let secret = format!("segno_{id}_{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?));
             stored.hash = URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()));
-            match self.add(&id, &stored).await {
-                Ok(()) => return Ok(NewKey { secret, key: shown(id, stored, None) }),
+            match self.add(&id, &stored, gate.clone()).await {
+                Ok(true) => return Ok(Some(NewKey { secret, key: shown(id, stored, None) })),
+                Ok(false) => return Ok(None),
                 // Another id is stored elsewhere.
                 Err(refusal) if refusal.damage().is_some() && tried < MAX_IDS_TRIED => tried += 1,
                 Err(refusal) => return Err(refusal),
@@ -264,10 +302,10 @@ impl KeyStore {
         }
     }
 
-    /// Stores a new key.
-    async fn add(&self, id: &str, stored: &StoredKey) -> Result<(), Refusal> {
+    /// Stores a new key with its gate. Returns whether both were as expected.
+    async fn add(&self, id: &str, stored: &StoredKey, gate: Option<RecordWrite>) -> Result<bool, Refusal> {
         let body = serde_json::to_vec(stored).map_err(unreadable)?;
-        let write = RecordWrite::Put {
+        let key = RecordWrite::Put {
             kind: KIND.to_owned(),
             id: id.to_owned(),
             expect: Expect::Absent,
@@ -275,8 +313,12 @@ impl KeyStore {
             time_to_live: None,
             body: body.into(),
         };
-        self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
-        Ok(())
+        let writes = gate.into_iter().chain([key]).collect();
+        match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A page of keys, ascending by id.
@@ -452,6 +494,27 @@ mod tests {
         assert_eq!(key_id("segno_0123456789abcdef_se_cret"), Some("0123456789abcdef"));
         for bad in ["", "segno_", "segno_x_y", "segno_0123456789abcdef_", "segno_0123456789abcdeg_x", "key"] {
             assert_eq!(key_id(bad), None, "{bad:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nodes_that_start_together_create_one_first_key() {
+        let store: Arc<dyn Store> = MemoryStore::new();
+        let clock = VirtualClock::new();
+        let nodes: Vec<KeyStore> =
+            (0..8).map(|_| KeyStore::new(store.clone(), clock.clone(), None)).collect();
+        let grant = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
+        let request =
+            CreateKey { name: "first".to_owned(), role: Role::Admin, grants: vec![grant], expires_at: None };
+        for _ in 0..2 {
+            let created =
+                futures_util::future::join_all(nodes.iter().map(|node| node.create_first(request.clone())))
+                    .await;
+            let created: Vec<NewKey> = created.into_iter().filter_map(Result::unwrap).collect();
+            assert_eq!(created.len(), 1);
+            assert!(nodes[0].create_first(request.clone()).await.unwrap().is_none());
+            // A store whose keys were all revoked gets a first one again.
+            nodes[0].revoke(&created[0].key.id).await.unwrap();
         }
     }
 

@@ -89,12 +89,12 @@ mod tests {
             );
         }
         for (text, problem) in [
-            ("ops.example/segno", "http://"),
+            ("ops.example/segno", "no URL"),
             ("ftp://ops.example/", "http://"),
             ("https://me@ops.example/", "user name"),
             ("https://ops.example/?a=b", "query"),
             ("https://ops.example/#a", "query"),
-            ("https://ops.example/a\"b/", "no URL"),
+            ("https://ops.example/a\"b/", "characters"),
             ("https://ops.example/a%22b/", "characters"),
             ("https://ops.example/a//b/", "characters"),
             ("https://ops.example/../b/", "characters"),

@@ -88,7 +88,8 @@ mod tests {
         other.record(1_000);
         other.record(60_000);
         one.merge(&other);
-        assert_eq!(one.quantile(50), Some(1));
+        assert_eq!(one.quantile(49), Some(1));
+        assert_eq!(one.quantile(50), Some(2));
         assert_eq!(one.quantile(99), Some(1_023));
         assert_eq!(one.quantile(100), Some(61_439));
     }

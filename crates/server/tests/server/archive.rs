@@ -217,7 +217,7 @@ async fn erasure_is_by_id_and_by_tenant_and_needs_the_right_to_it() {
     let elsewhere = world.stand.client_with(Role::Admin, "default", "other").await.scope("default", "other");
     assert_eq!(code(viewer.erase_instance("a").await), "forbidden");
     assert_eq!(elsewhere.erase_instance("a").await.unwrap().rows, 0);
-    assert_eq!(elsewhere.erase_archive().await.unwrap().files, 0);
+    assert_eq!(code(elsewhere.erase_archive().await), "forbidden");
     assert_eq!(code(operator.erase_archive().await), "forbidden");
     let erased = operator.erase_instance("a").await.unwrap();
     assert!(erased.rows > 1 && erased.files == 2, "{erased:?}");
@@ -246,7 +246,8 @@ async fn nothing_is_deleted_and_nothing_is_denied_while_the_object_store_is_away
     world
         .until(async || {
             world.clock.advance(Duration::from_secs(61));
-            !world.client.ready().await.unwrap().warnings.is_empty()
+            // A connection may be closed in the time that has passed.
+            world.client.ready().await.is_ok_and(|health| !health.warnings.is_empty())
         })
         .await;
     assert!(!world.client.instance("second", Duration::ZERO).await.unwrap().archived);
@@ -256,7 +257,7 @@ async fn nothing_is_deleted_and_nothing_is_denied_while_the_object_store_is_away
     world
         .until(async || {
             world.clock.advance(Duration::from_secs(61));
-            world.client.ready().await.unwrap().warnings.is_empty()
+            world.client.ready().await.is_ok_and(|health| health.warnings.is_empty())
         })
         .await;
     assert_eq!(world.rows("SELECT count(*) FROM instances").await, ["2"]);

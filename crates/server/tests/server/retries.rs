@@ -45,20 +45,28 @@ impl Flaky {
 }
 
 async fn answer(State(flaky): State<Flaky>, uri: Uri, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
-    let path = uri.path().to_owned();
     let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap().to_owned());
-    let body = serde_json::from_slice(&body).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let path = match uri.path() {
+        // An exchange is known by what it answers first.
+        "/v1/work/exchange" => match body["answers"][0].as_object().and_then(|answer| answer.keys().next()) {
+            Some(verb) => verb.clone(),
+            None => "fetch".to_owned(),
+        },
+        path => path.to_owned(),
+    };
     flaky.came.lock().unwrap().push(Came { path: path.clone(), key, body });
     let number = flaky.came(&path).len();
     let (status, answer) = match path.as_str() {
         _ if number <= flaky.refused => (503, json!({})),
         "/v1/instances" => (201, json!({ "namespace": "n", "tenant": "t", "id": "a", "created": true })),
-        "/v1/work/fetch" if number == flaky.refused + 1 => {
+        "fetch" if number == flaky.refused + 1 => {
             let item = json!({ "lease": "the-lease", "function": "word-count", "input": "one two" });
-            (200, json!({ "items": [item] }))
+            (200, json!({ "outcomes": [], "items": [item] }))
         }
-        "/v1/work/fetch" => std::future::pending().await,
-        "/v1/work/heartbeat" => (200, json!({ "action": "continue" })),
+        "fetch" => std::future::pending().await,
+        "heartbeat" => (200, json!({ "outcomes": [{ "status": "continue" }], "items": [] })),
+        "complete" => (200, json!({ "outcomes": [{ "status": "done" }], "items": [] })),
         _ => (204, Value::Null),
     };
     (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, "application/json")], answer.to_string())
@@ -89,14 +97,23 @@ async fn check_worker(program: &str, file: &str) {
     let (flaky, address) = Flaky::start(2).await;
     let _worker = worker_at(program, file, &address, "key");
     let look = async {
-        while flaky.came("/v1/work/complete").len() < 3 {
+        while flaky.came("complete").len() < 3 {
             tokio::task::yield_now().await;
         }
     };
     let repeated = segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await;
     repeated.unwrap_or_else(|| panic!("{file} does not repeat its answer"));
-    for came in flaky.came("/v1/work/complete") {
-        assert_eq!(came.body, json!({ "lease": "the-lease", "result": 2 }), "{file}");
+    let came = flaky.came("complete");
+    for again in &came {
+        assert_eq!(
+            again.body["answers"],
+            json!([{ "complete": { "lease": "the-lease", "result": 2 } }]),
+            "{file}"
+        );
+        assert_eq!(
+            again.body["number"], came[0].body["number"],
+            "{file}: a repeated exchange keeps its number"
+        );
     }
 }
 

@@ -105,7 +105,9 @@ impl Tenant {
     /// # Errors
     /// `archive-unavailable`.
     pub async fn archive_summary(&self) -> Result<ArchiveSummary, Refusal> {
-        let archive = self.archive()?;
+        let Some(archive) = &self.resources().archive else {
+            return Ok(ArchiveSummary { enabled: false, kinds: Vec::new() });
+        };
         let mut kinds = Vec::with_capacity(KINDS.len());
         for kind in KINDS {
             let files = archive.files(&self.owner(), kind).await.map_err(|error| self.refused(error))?;
@@ -118,7 +120,7 @@ impl Tenant {
             });
         }
         kinds.sort_by(|one, other| one.kind.cmp(&other.kind));
-        Ok(ArchiveSummary { kinds })
+        Ok(ArchiveSummary { enabled: true, kinds })
     }
 
     /// Erases all archived rows of an instance.
@@ -184,9 +186,10 @@ impl Tenant {
     }
 
     fn archive(&self) -> Result<&ArchiveStore, Refusal> {
-        self.resources().archive.as_ref().ok_or_else(|| {
-            Refusal::new(Code::ArchiveUnavailable, "this server has no archive; set archive.enabled")
-        })
+        self.resources()
+            .archive
+            .as_ref()
+            .ok_or_else(|| Refusal::new(Code::NotFound, "this server has no archive; set archive.enabled"))
     }
 }
 

@@ -143,8 +143,15 @@ fn of_operation(operation: &OpenOperation, waits: &Waits) -> InstanceWait {
         }
         OpenKind::Child { name, instance } => InstanceWait {
             name: Some(name.clone()),
-            child: Some(instance.clone()),
-            ..wait(WaitKind::Child, since, format!("the child `{instance}`"))
+            child: (!instance.is_empty()).then(|| instance.clone()),
+            ..wait(
+                WaitKind::Child,
+                since,
+                match instance.as_str() {
+                    "" => format!("a child (`{name}`) outside of this tenant"),
+                    instance => format!("the child `{instance}`"),
+                },
+            )
         },
         OpenKind::Activity { name, attempt, retry_at_ms, is_exhausted, tag } => {
             let worker = waits.holders.get(&event).cloned();

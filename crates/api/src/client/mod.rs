@@ -122,8 +122,8 @@ impl Client {
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
-        if path.iter().any(|segment| matches!(*segment, "." | "..")) {
-            url.set_fragment(Some(retry::DOT_SEGMENT));
+        if path.iter().any(|segment| matches!(*segment, "." | "..") || segment.contains(retry::DROPPED)) {
+            url.set_fragment(Some(retry::LOST_SEGMENT));
         }
         url.query_pairs_mut().append_pair("namespace", &self.namespace).append_pair("tenant", &self.tenant);
         let mut request = self.http.request(method, url).timeout(ANSWER_TIMEOUT + wait);

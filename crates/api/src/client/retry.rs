@@ -20,9 +20,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Name of the header that makes a POST safe to repeat.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// Marks a request whose path has lost an id or name that is `.` or `..`: a URL drops such segments, so the call would lead to
-/// another resource. A fragment is never sent.
-pub(super) const DOT_SEGMENT: &str = "dot-segment";
+/// Characters that a URL drops from its path.
+pub(super) const DROPPED: [char; 3] = ['\t', '\n', '\r'];
+
+/// Marks a request whose path has lost an id or name that is `.` or `..`, or a part of one: a URL drops such segments and
+/// the characters in [`DROPPED`], so the call would lead to another resource. A fragment is never sent.
+pub(super) const LOST_SEGMENT: &str = "lost-segment";
 
 impl Client {
     /// Sends a call until it is answered or the time for that is over, and reads the whole answer.
@@ -44,8 +47,10 @@ impl Client {
         F: Future<Output = Result<T, ClientError>>,
     {
         let mut request = call.build().map_err(ClientError::Unreachable)?;
-        if request.url().fragment() == Some(DOT_SEGMENT) {
-            let text = "no id or name is '.' or '..': the path of a URL cannot have one".to_owned();
+        if request.url().fragment() == Some(LOST_SEGMENT) {
+            let text =
+                "no id or name is '.' or '..' or has a tab or line feed: the path of a URL cannot have them"
+                    .to_owned();
             return Err(ClientError::Address(text));
         }
         if self.retry_for.is_zero() {
@@ -167,10 +172,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_id_of_dots_is_refused_before_anything_is_sent() {
+    async fn an_id_that_a_url_drops_is_refused_before_anything_is_sent() {
         // Nothing listens there: a call that is sent fails with `Unreachable`.
         let client = Client::new("http://127.0.0.1:1").unwrap().retry_for(Duration::ZERO);
-        for id in [".", ".."] {
+        for id in [".", "..", "a\nb", "\ta"] {
             let refused = client.instance(id, Duration::ZERO).await.unwrap_err();
             assert!(matches!(refused, ClientError::Address(_)), "{id}: {refused}");
             let refused = client.delete_dag(id).await.unwrap_err();

@@ -45,6 +45,9 @@ pub async fn run(arguments: ArchiveArguments, output: &Output) -> Result<(), Fai
     match arguments.verb {
         ArchiveVerb::Show => {
             let summary = client.archive().await?;
+            if !summary.enabled {
+                output.warn("this server has no archive; set archive.enabled");
+            }
             let page = Page::of(summary.kinds, Vec::new(), None);
             let mut rows = Rows::new(["kind", "files", "size", "oldest day", "newest day"]);
             for kind in &page.items {

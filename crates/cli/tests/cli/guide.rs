@@ -56,6 +56,8 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("dag-runs.md", "$ ", "crates/cli/tests/cli/dag_runs.rs"),
     ("pipeline.md", "$ ", "crates/cli/tests/cli/pipeline.rs"),
     ("pipeline.md", "    segno functions put", "crates/cli/tests/cli/pipeline.rs"),
+    ("ui.md", "segno dev", "web/tests"),
+    ("archive.md", "segno sql", "crates/server/tests/server/archive.rs"),
     ("sql.md", "curl", "crates/server/tests/server/sql.rs"),
     ("sql.md", "segno sql", "crates/server/tests/server/sql.rs has the queries"),
 ];

@@ -86,7 +86,8 @@ impl Archive for Kept {
     }
 
     async fn store(&self, batch: ArchiveBatch) -> Result<(), ArchiveError> {
-        let restarted = match std::mem::replace(&mut *self.mood.lock().unwrap(), Mood::Takes) {
+        let mood = std::mem::replace(&mut *self.mood.lock().unwrap(), Mood::Takes);
+        let restarted = match mood {
             Mood::Takes => None,
             Mood::IsAway => {
                 *self.mood.lock().unwrap() = Mood::IsAway;

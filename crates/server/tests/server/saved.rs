@@ -42,7 +42,7 @@ async fn what_is_saved_is_shared_replaced_and_deleted_by_name() {
         (viewer.delete_saved(name).await, "forbidden"),
         (client.delete_saved("nothing").await, "not-found"),
         (client.saved_one("nothing").await.map(drop), "not-found"),
-        (client.save("a\nb", &view("x"), None).await.map(drop), "invalid-request"),
+        (client.save("a\u{7}b", &view("x"), None).await.map(drop), "invalid-request"),
         (client.save(" a", &view("x"), None).await.map(drop), "invalid-request"),
         (client.save(&"a".repeat(129), &view("x"), None).await.map(drop), "invalid-request"),
         (client.save("a", &view("\u{1b}[31m"), None).await.map(drop), "invalid-request"),

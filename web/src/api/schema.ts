@@ -10041,6 +10041,8 @@ export interface components {
         };
         /** @description What the archive of a tenant has. */
         ArchiveSummary: {
+            /** @description Whether this server has an archive (`archive.enabled`). */
+            enabled: boolean;
             /** @description Kinds of rows, by name. */
             kinds: components["schemas"]["ArchivedKind"][];
         };

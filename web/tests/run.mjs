@@ -13,21 +13,31 @@ for (const file of files) {
 const server = await Server.start();
 const browser = await Browser.start();
 let failed = 0;
+
+/** Runs a story on a page of its own; what went wrong, if anything did. A story that fails once is tried again, and reported. */
+async function attempt(run) {
+  let page;
+  try {
+    page = await browser.open(server.page);
+    await run({ page, server, browser, go: (path) => page.goto(server.page + path) });
+    await browser.close(page);
+    return undefined;
+  } catch (error) {
+    await page?.screenshot({ path: `/tmp/segno-web-${failed}.png` }).catch(() => {});
+    return error;
+  }
+}
+
 try {
   await furnish(server.api);
   for (const { name, run } of stories.filter((story) => story.name.includes(wanted))) {
     const began = Date.now();
-    let page;
-    try {
-      page = await browser.open(server.page);
-      await run({ page, server, browser, go: (path) => page.goto(server.page + path) });
-      await browser.close(page);
-      console.log(`ok    ${name} (${Date.now() - began} ms)`);
-    } catch (error) {
-      failed += 1;
-      console.log(`FAIL  ${name} (${Date.now() - began} ms)\n${String(error.stack ?? error).replace(/^/gm, "      ")}`);
-      await page?.screenshot({ path: `/tmp/segno-web-${failed}.png` }).catch(() => {});
-    }
+    const first = await attempt(run);
+    const error = first && (await attempt(run));
+    const verdict = error ? "FAIL " : first ? "FLAKY" : "ok   ";
+    console.log(`${verdict} ${name} (${Date.now() - began} ms)`);
+    if (first) console.log(String(first.stack ?? first).replace(/^/gm, "      "));
+    if (error) failed += 1;
   }
 } finally {
   await browser.stop();

@@ -63,8 +63,18 @@ impl Client {
     /// # Errors
     /// `not-found`; `instance-running` or `instance-ended` when it has not begun.
     pub async fn started_with(&self, instance: &str) -> Result<Arc<Started>, Error> {
-        let info = self.store.get_instance_info(instance).await?;
-        self.started_in(&info).await
+        match self.store.get_instance_info(instance).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            info => return self.started_in(&info?).await,
+        }
+        // A start that is stored and waits for its first turn has no row.
+        if self.instance(instance).await?.revision == 0 {
+            return Err(Error::new(
+                Code::InstanceRunning,
+                format!("instance {instance:?} has not begun yet"),
+            ));
+        }
+        self.started_in(&self.store.get_instance_info(instance).await?).await
     }
 
     async fn started_in(&self, info: &InstanceInfo) -> Result<Arc<Started>, Error> {

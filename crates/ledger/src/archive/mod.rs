@@ -14,7 +14,7 @@
 //! | `write` | batches of the engine's retention, as files |
 //! | `read` | instances and histories by id, and files by parts for queries |
 //! | `doubt` | which instances may be in the store as well, for queries |
-//! | `erase` | rows of an id, or of a tenant, that nobody may read again |
+//! | `erase` | rows of an id, or of a tenant, that readers must skip from then on |
 //! | `upkeep` | small files are merged, old ones are removed |
 //! | `limits` | every limit |
 //!

@@ -126,7 +126,7 @@ impl Tenant {
     /// Erases all archived rows of an instance.
     ///
     /// # Errors
-    /// `archive-unavailable`.
+    /// `archive-unavailable`; `not-found` without an archive.
     pub async fn erase_archived(&self, id: &str) -> Result<Erased, Refusal> {
         let erased = self.archive()?.erase(&self.owner(), id).await;
         erased.map(shown).map_err(|error| self.refused(error))
@@ -135,7 +135,7 @@ impl Tenant {
     /// Erases the archive of the tenant.
     ///
     /// # Errors
-    /// `archive-unavailable`.
+    /// `archive-unavailable`; `not-found` without an archive.
     pub async fn erase_archive(&self) -> Result<Erased, Refusal> {
         let erased = self.archive()?.erase_all(&self.owner()).await;
         erased.map(shown).map_err(|error| self.refused(error))
@@ -149,7 +149,7 @@ impl Tenant {
     /// The files of a kind, those of the latest day first.
     ///
     /// # Errors
-    /// `archive-unavailable`.
+    /// `archive-unavailable`; `not-found` without an archive.
     pub async fn archived_files(&self, kind: &Kind) -> Result<Vec<ArchivedFile>, Refusal> {
         self.archive()?.files(&self.owner(), kind).await.map_err(|error| self.refused(error))
     }
@@ -157,7 +157,7 @@ impl Tenant {
     /// Some columns of the rows of a file; `None` when it was merged or erased meanwhile.
     ///
     /// # Errors
-    /// `archive-unavailable`.
+    /// `archive-unavailable`; `not-found` without an archive.
     pub async fn archived_rows(
         &self,
         kind: &'static Kind,

@@ -10,7 +10,9 @@ use crate::process::Process;
 use segno_api::client::Expected;
 use segno_api::instance::{OnConflict, StartInstance, Status};
 use segno_api::invocation::Invoke;
-use segno_api::work::{CompleteWork, FetchWork, Heartbeat, HeartbeatAction, WorkItem};
+use segno_api::work::{
+    CompleteWork, ExchangeWork, FetchWork, Heartbeat, HeartbeatAction, OutcomeStatus, WorkAnswer, WorkItem,
+};
 use segno_api::{Client, Json};
 use tempfile::TempDir;
 
@@ -290,12 +292,79 @@ async fn work_until_killed(
     held
 }
 
+/// A request for an exchange without an answer yet, and what it answers: instances and stamps.
+struct Unanswered {
+    request: ExchangeWork,
+    stamps: Vec<(String, String)>,
+}
+
+/// As [`work_until_killed`], by exchanges. Begins with the request that the last server did not
+/// answer, repeated as it was.
+async fn exchange_until_killed(
+    client: Client,
+    book: Arc<Book>,
+    answers: Arc<Answers>,
+    mut unanswered: Option<Unanswered>,
+) -> Option<Unanswered> {
+    let worker = format!("worker-{}", answers.count.fetch_add(1, Ordering::SeqCst));
+    let fetch =
+        || FetchWork { max_items: 4, wait_ms: 100, lease_ms: 5_000, ..FetchWork::new(&worker, [STAMP]) };
+    let mut items = Vec::<WorkItem>::new();
+    while !book.stopped.load(Ordering::SeqCst) || unanswered.is_some() || !items.is_empty() {
+        let Unanswered { request, stamps } = unanswered.take().unwrap_or_else(|| {
+            let number = answers.count.fetch_add(1, Ordering::SeqCst);
+            let mut request = ExchangeWork::new(number, fetch());
+            let mut stamps = Vec::new();
+            for item in items.drain(..) {
+                let stamp = format!("\"{}\"", answers.count.fetch_add(1, Ordering::SeqCst));
+                let result = Json::from_text(stamp.clone()).unwrap();
+                request.answers.push(WorkAnswer::Complete(CompleteWork { lease: item.lease, result }));
+                stamps.push((item.instance, stamp));
+            }
+            Unanswered { request, stamps }
+        });
+        let exchanged = match client.exchange_work(&request).await {
+            Ok(exchanged) => exchanged,
+            Err(error) if error.status().is_none() => return Some(Unanswered { request, stamps }),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(exchanged.outcomes.len(), stamps.len());
+        for ((instance, stamp), outcome) in stamps.into_iter().zip(exchanged.outcomes) {
+            match outcome.status {
+                OutcomeStatus::Done => {
+                    let before = answers.taken.lock().unwrap().insert(instance.clone(), stamp);
+                    assert_eq!(before, None, "{instance} was answered twice");
+                }
+                // The lease ended before the server was back, and another worker answers.
+                _ => assert_eq!(outcome.problem.unwrap().code.as_str(), "lease-lost"),
+            }
+        }
+        items = exchanged.items;
+    }
+    None
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_workers_answered_stands_however_often_the_server_is_killed() {
+    answer_again_and_again(work_until_killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exchange_that_a_killed_server_did_not_answer_is_repeated_without_a_loss_or_a_double() {
+    answer_again_and_again(exchange_until_killed).await;
+}
+
+/// Lets workers answer calls of a server that is killed again and again; `H` is what a worker
+/// keeps from one server to the next.
+async fn answer_again_and_again<H, F>(work: impl Fn(Client, Arc<Book>, Arc<Answers>, H) -> F)
+where
+    H: Default + Send + 'static,
+    F: Future<Output = H> + Send + 'static,
+{
     let rounds = rounds();
     let directory = TempDir::new().unwrap();
     let (book, answers) = (Arc::new(Book::default()), Arc::new(Answers::default()));
-    let mut held: Vec<Vec<WorkItem>> = Vec::new();
+    let mut held = Vec::<H>::new();
     for round in 0..rounds {
         let mut server = Process::dev(directory.path());
         let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
@@ -310,7 +379,7 @@ async fn what_workers_answered_stands_however_often_the_server_is_killed() {
         }
         for _ in 0..WORKERS {
             let held = held.pop().unwrap_or_default();
-            workers.spawn(work_until_killed(client.clone(), book.clone(), answers.clone(), held));
+            workers.spawn(work(client.clone(), book.clone(), answers.clone(), held));
         }
         let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
         while book.count.load(Ordering::SeqCst) < enough {
@@ -322,26 +391,35 @@ async fn what_workers_answered_stands_however_often_the_server_is_killed() {
     }
     let server = Process::dev(directory.path());
     let client = Client::new(&server.address).unwrap();
-    let worker =
-        tokio::spawn(work_until_killed(client.clone(), book.clone(), answers.clone(), held.concat()));
+    let mut workers = tokio::task::JoinSet::new();
+    for held in held {
+        workers.spawn(work(client.clone(), book.clone(), answers.clone(), held));
+    }
     let accepted = book.accepted.lock().unwrap().clone();
     assert!(accepted.len() as u64 >= rounds * STARTS_BEFORE_KILL);
     for id in &accepted {
         let ended = client.instance(id, PATIENCE).await.unwrap();
         assert_eq!((ended.status, ended.execution), (Status::Completed, 1), "{id}");
-        let result = ended.result.unwrap().text().to_owned();
-        let taken = answers.taken.lock().unwrap().get(id).cloned();
-        let unknown = answers.unknown.lock().unwrap().get(id).cloned().unwrap_or_default();
-        match taken {
-            Some(taken) => assert_eq!(result, taken, "{id}"),
-            None => assert!(unknown.contains(&result), "{id} has {result}, which nobody answered"),
-        }
-        let history = client.history(id, None, 0).await.unwrap();
-        let ends = history.events.iter().filter(|event| event.kind == "ActivityCompleted").count();
-        assert_eq!(ends, 1, "{id}");
     }
     book.stopped.store(true, Ordering::SeqCst);
-    worker.await.unwrap();
+    workers.join_all().await;
+    for id in &accepted {
+        check_answer(&client, &answers, id).await;
+    }
+}
+
+/// A call ended once, with what a worker has answered.
+async fn check_answer(client: &Client, answers: &Answers, id: &str) {
+    let result = client.instance(id, PATIENCE).await.unwrap().result.unwrap().text().to_owned();
+    let taken = answers.taken.lock().unwrap().get(id).cloned();
+    let unknown = answers.unknown.lock().unwrap().get(id).cloned().unwrap_or_default();
+    match taken {
+        Some(taken) => assert_eq!(result, taken, "{id}"),
+        None => assert!(unknown.contains(&result), "{id} has {result}, which nobody answered"),
+    }
+    let history = client.history(id, None, 0).await.unwrap();
+    let ends = history.events.iter().filter(|event| event.kind == "ActivityCompleted").count();
+    assert_eq!(ends, 1, "{id}");
 }
 
 /// A server on a directory with a call of the remote function, which a worker has leased for so

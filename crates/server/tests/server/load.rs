@@ -1,7 +1,7 @@
 //! How many calls one worker process answers over HTTP. Not part of the gate:
 //!
 //! ```text
-//! SEGNO_TEST_STORE=embedded cargo nextest run --release -p segno-server worker_over_http --run-ignored all --no-capture
+//! cargo nextest run --release -p segno-server worker_over_http --run-ignored all --no-capture
 //! ```
 
 use std::sync::Arc;

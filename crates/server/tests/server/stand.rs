@@ -1,7 +1,8 @@
 //! A server on a free port, and callers.
 //!
-//! The store is the one in memory, or what `SEGNO_TEST_STORE` says: `embedded` in a directory of its own, or `postgres`
-//! in a schema of its own of the server that `scripts/with-postgres.sh` starts. The gate runs every test on all three.
+//! The store is an embedded one in a directory of its own, or what `SEGNO_TEST_STORE` says: `memory`, or `postgres` in a
+//! schema of its own of the server that `scripts/with-postgres.sh` starts. The gate runs every test on the two stores
+//! that people run a server on; the one in memory serves tests on a clock of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,12 +40,12 @@ pub struct Ground {
 impl Ground {
     /// A store of the kind that this run is about.
     pub async fn new() -> Self {
-        let kind = std::env::var("SEGNO_TEST_STORE").unwrap_or_default();
+        let kind = std::env::var("SEGNO_TEST_STORE").unwrap_or_else(|_| "embedded".to_owned());
         let directory = (kind == "embedded").then(|| Arc::new(tempfile::tempdir().unwrap()));
         let url: StoreUrl = match (kind.as_str(), &directory) {
             ("embedded", Some(directory)) => StoreUrl::Embedded(directory.path().to_owned()),
             ("postgres", _) => own_schema().parse().unwrap(),
-            ("" | "memory", _) => StoreUrl::Memory,
+            ("memory", _) => StoreUrl::Memory,
             (other, _) => panic!("SEGNO_TEST_STORE is {other}; use memory, embedded or postgres"),
         };
         Ground { store: url.open().await.unwrap(), ledger: Stores::in_memory(), url, _directory: directory }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, Chromium, openssl and systemd are installed
-# from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
+# from Debian's packages if they are missing; the tests get private servers of PostgreSQL and RabbitMQ, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -80,9 +80,8 @@ RUSTDOC=$PWD/scripts/rustdoc.sh
 export RUSTDOC
 
 # Features that the default build leaves out. Features of dependencies must not differ between stages, or they are compiled again: each
-# stage takes the whole workspace, and `otlp` changes no crate but segno-cli (see its dev-dependencies). `amqp` changes segno-runbook and
-# what uses it.
-features=segno-cli/otlp,segno-runbook/amqp-tests,segno-cli/amqp
+# stage takes the whole workspace, and these change no crate but segno-cli (see its dev-dependencies).
+features=segno-cli/otlp,segno-cli/amqp
 
 stage format cargo fmt --all --check
 if ! cargo nextest --version >/dev/null 2>&1; then
@@ -90,16 +89,15 @@ if ! cargo nextest --version >/dev/null 2>&1; then
 fi
 stage "build and lints" cargo nextest run --workspace --no-run
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
-stage tests scripts/with-postgres.sh cargo nextest run --workspace
+stage tests scripts/with-rabbitmq.sh scripts/with-postgres.sh cargo nextest run --workspace
 # The committed files of the web UI are what its sources give, and people's errands on its pages succeed in a browser.
 stage "web UI" scripts/web.sh check
 # The same tests of the server again, on the other store that people run it on.
 SEGNO_TEST_STORE=postgres stage "server on postgres" \
   scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
-# Traces, and brokers: one in process, and RabbitMQ.
-stage "build with features" cargo nextest run --workspace --features "$features" --test cli --test amqp --no-run
-stage features scripts/with-rabbitmq.sh cargo nextest run --workspace --features "$features" --test cli --test amqp \
-  -E 'binary(amqp) or test(otlp)'
+# The command line with what the default build leaves out.
+stage "build with features" cargo nextest run --workspace --features "$features" --test cli --no-run
+stage features cargo nextest run --workspace --features "$features" --test cli -E 'test(otlp)'
 stage "documentation, doctests" cargo test --workspace --doc
 
 echo "==> all stages passed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a command with a private RabbitMQ server, for this command only, and stops the server in every case:
-#   scripts/with-rabbitmq.sh cargo nextest run --workspace --features segno-runbook/amqp-tests --test amqp
+#   scripts/with-rabbitmq.sh cargo nextest run --workspace --test amqp
 # The command finds the URL of the server for Segno's `bus.url` in SEGNO_TEST_RABBITMQ. It has the topics and subscriptions of
 # runbooks as exchanges and queues, with dead letters. Installs RabbitMQ from Debian's packages when it is missing.
 set -euo pipefail

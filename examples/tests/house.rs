@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("segno-postgres", &["segno"]),
     ("segno-actions", &["segno"]),
     ("segno-runbook", &["segno", "segno-actions"]),
+    ("segno-bus-amqp", &["segno", "segno-runbook"]),
     ("segno-ledger", &["segno", "segno-actions"]),
     (
         "segno-server",
@@ -52,6 +53,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "segno",
             "segno-api",
             "segno-bench",
+            "segno-bus-amqp",
             "segno-ledger",
             "segno-runbook",
             "segno-server",

@@ -128,6 +128,10 @@ async fn run(
     if without_keys == WithoutKeys::Anywhere {
         builder = builder.insecure();
     }
+    #[cfg(feature = "amqp")]
+    {
+        builder = builder.brokers(std::sync::Arc::new(segno_bus_amqp::AmqpBrokers));
+    }
     if let Some(current) = traces.current {
         builder = builder.current_trace(current);
     }

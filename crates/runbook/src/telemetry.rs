@@ -89,7 +89,7 @@ pub const METRICS: &[Metric] = &[
 
 /// What happens to a message of the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MessageEvent {
+pub enum MessageEvent {
     Sent,
     Received,
     Completed,
@@ -99,7 +99,7 @@ pub(crate) enum MessageEvent {
 
 /// Counts messages of the bus. Topics that are none of the program share a label: senders choose
 /// their names.
-pub(crate) fn count_messages(topic: &str, event: MessageEvent, count: usize) {
+pub fn count_messages(topic: &str, event: MessageEvent, count: usize) {
     let topic = match topic {
         bus::ORCHESTRATOR_EVENTS => bus::ORCHESTRATOR_EVENTS,
         bus::JOBS => bus::JOBS,

@@ -7,7 +7,7 @@ use segno::clock::Clock;
 use segno::ids::IdSource;
 use segno::store::Store;
 use segno_actions::pools::Pools;
-use segno_runbook::bus::{Bus, RecordBus};
+use segno_runbook::bus::{BrokerNames, Brokers, Bus, RecordBus};
 use segno_runbook::drive::Outbox;
 use segno_runbook::edge::{self, BusEdge};
 
@@ -32,6 +32,7 @@ impl NodeBus {
         store: Arc<dyn Store>,
         (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>),
         pools: &Pools,
+        brokers: Option<&dyn Brokers>,
     ) -> Result<Option<Self>, ServerError> {
         if settings.url.is_none() {
             return Ok(None);
@@ -43,7 +44,7 @@ impl NodeBus {
             edge::prepare(&bus, pools).await.map_err(|error| ServerError::Bus(error.to_string()))?;
             Arc::new(bus)
         } else {
-            broker(settings, clock).await?
+            broker(settings, clock, brokers).await?
         };
         Ok(Some(NodeBus { outbox, bus }))
     }
@@ -55,10 +56,16 @@ impl NodeBus {
 }
 
 /// A broker elsewhere. It is connected when it is used.
-#[cfg(feature = "amqp")]
-async fn broker(settings: &BusSettings, clock: Arc<dyn Clock>) -> Result<Arc<dyn Bus>, ServerError> {
-    use segno_runbook::bus::amqp::{AmqpBus, Broker, BrokerNames};
-    let Some(url) = &settings.url else { return Err(ServerError::Bus("is missing".to_owned())) };
+async fn broker(
+    settings: &BusSettings,
+    clock: Arc<dyn Clock>,
+    brokers: Option<&dyn Brokers>,
+) -> Result<Arc<dyn Bus>, ServerError> {
+    let refused = |problem: &str| ServerError::Bus(problem.to_owned());
+    let brokers = brokers.ok_or_else(|| {
+        refused("this build has no AMQP; build segno with `--features amqp`, or set bus.url to \"built-in\"")
+    })?;
+    let url = settings.url.as_ref().ok_or_else(|| refused("is missing"))?;
     let url = url.read().await.map_err(|failure| ServerError::Bus(failure.message))?;
     let names = BrokerNames {
         events: settings.events_topic.clone(),
@@ -66,13 +73,5 @@ async fn broker(settings: &BusSettings, clock: Arc<dyn Clock>) -> Result<Arc<dyn
         results: settings.results_topic.clone(),
         subscription: settings.subscription.clone(),
     };
-    let broker = Broker::new(url.expose(), names).map_err(|error| ServerError::Bus(error.to_string()))?;
-    Ok(Arc::new(AmqpBus::new(broker, clock)))
-}
-
-#[cfg(not(feature = "amqp"))]
-async fn broker(_: &BusSettings, _: Arc<dyn Clock>) -> Result<Arc<dyn Bus>, ServerError> {
-    let problem =
-        "this build has no AMQP; build segno with `--features amqp`, or set bus.url to \"built-in\"";
-    Err(ServerError::Bus(problem.to_owned()))
+    brokers.open(url.expose(), names, clock).map_err(ServerError::Bus)
 }

@@ -102,6 +102,7 @@ pub struct ServerBuilder {
     current_trace: Option<CurrentTrace>,
     without_keys: WithoutKeys,
     ledger: Option<Stores>,
+    brokers: Option<Arc<dyn Brokers>>,
 }
 
 impl ServerBuilder {
@@ -148,6 +149,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Opens the bus of runbooks at a broker elsewhere, if the settings say so.
+    #[must_use]
+    pub fn brokers(mut self, brokers: Arc<dyn Brokers>) -> Self {
+        self.brokers = Some(brokers);
+        self
+    }
+
     /// Lets a server without keys listen beyond this machine.
     #[must_use]
     pub fn insecure(mut self) -> Self {
@@ -189,7 +197,9 @@ impl ServerBuilder {
         let functions = self.settings.declare_functions(functions).shared_by_tenant().build()?;
         let pools = Pools::with_bus(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let sources = (self.clock.clone(), self.ids.clone());
-        let bus = NodeBus::open(&self.settings.bus, self.store.clone(), sources, &pools).await?;
+        let bus =
+            NodeBus::open(&self.settings.bus, self.store.clone(), sources, &pools, self.brokers.as_deref())
+                .await?;
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
@@ -460,6 +470,7 @@ impl Server {
             current_trace: None,
             without_keys: WithoutKeys::default(),
             ledger: None,
+            brokers: None,
         }
     }
 

@@ -8,7 +8,7 @@
 //! | `records.rs` | the bus that is built in: messages are records |
 //! | `inspect.rs` | what people see of it: subscriptions, messages that wait, dead letters |
 //! | `stored.rs` | their bodies, and what a delivery makes of a message; pure |
-//! | `amqp/` | a broker that speaks AMQP 1.0 (feature `amqp`) |
+//! | `broker.rs` | what opens the bus at a broker elsewhere |
 //! | `error.rs` | how calls of a bus fail |
 //!
 //! A sent message goes to every subscription of its topic whose filter matches. Delivery is
@@ -16,8 +16,7 @@
 //! An expired lock abandons it. After ten deliveries, or after its time to live, a message becomes
 //! a dead letter. Duplicate detection drops a message whose id was sent within ten minutes.
 
-#[cfg(feature = "amqp")]
-pub mod amqp;
+mod broker;
 mod error;
 mod filter;
 mod inspect;
@@ -26,16 +25,19 @@ mod names;
 mod records;
 mod stored;
 
+pub use broker::{BrokerNames, Brokers};
 pub use error::BusError;
 pub use filter::Filter;
 pub use inspect::Subscription;
-pub use message::{DeadLetter, DeadLetterReason, Message, Received, Settlement, StoredState, WaitingMessage};
+pub use message::{
+    DeadLetter, DeadLetterReason, JSON, Message, Received, Settlement, StoredState, WaitingMessage,
+};
 pub use names::{
     JOBS, ORCHESTRATOR, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName, WORKER_JOBS,
     WORKER_RESULTS,
 };
 pub use records::RecordBus;
-pub use stored::SubscriptionSettings;
+pub use stored::{DEFAULT_LOCK, SubscriptionSettings};
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::bus::names::{JOBS, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName};
+use segno_runbook::bus::{BrokerNames, JOBS, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName};
 
 /// A URL that is none of a broker. The text does not repeat the URL, which has a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub struct InvalidBroker(&'static str);
 
 /// How the client shows who it is.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Credentials {
+pub(crate) enum Credentials {
     Anonymous,
     Plain {
         user: String,
@@ -39,26 +39,13 @@ enum Spelling {
     RabbitMq3,
 }
 
-/// Names that topics and the subscription of the orchestrator have at the broker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BrokerNames {
-    /// Topic of messages about batches.
-    pub events: String,
-    /// Topic of jobs.
-    pub jobs: String,
-    /// Topic of results.
-    pub results: String,
-    /// Subscription of the orchestrator.
-    pub subscription: String,
-}
-
 /// A broker.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) is_tls: bool,
-    pub(super) credentials: Credentials,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) is_tls: bool,
+    pub(crate) credentials: Credentials,
     spelling: Spelling,
     names: BrokerNames,
 }
@@ -118,12 +105,12 @@ impl Broker {
     }
 
     /// The resource that a token is for.
-    pub(super) fn resource(&self) -> String {
+    pub(crate) fn resource(&self) -> String {
         format!("sb://{}", self.host)
     }
 
     /// Where messages of a topic are sent to.
-    pub(super) fn target(&self, topic: &TopicName) -> String {
+    pub(crate) fn target(&self, topic: &TopicName) -> String {
         let name = self.topic(topic);
         match self.spelling {
             Spelling::ServiceBus => name.to_owned(),
@@ -133,7 +120,7 @@ impl Broker {
     }
 
     /// Where messages of a subscription are received from.
-    pub(super) fn source(&self, from: &SubscriptionName) -> String {
+    pub(crate) fn source(&self, from: &SubscriptionName) -> String {
         let topic = self.topic(&from.topic);
         let name = match from.as_str() {
             crate::bus::names::ORCHESTRATOR => self.names.subscription.as_str(),
@@ -147,7 +134,7 @@ impl Broker {
     }
 
     /// The node that renews locks of a subscription; none if a lock lasts as long as its connection.
-    pub(super) fn management(&self, from: &SubscriptionName) -> Option<String> {
+    pub(crate) fn management(&self, from: &SubscriptionName) -> Option<String> {
         match self.spelling {
             Spelling::ServiceBus => Some(format!("{}/$management", self.source(from))),
             Spelling::RabbitMq | Spelling::RabbitMq3 => None,
@@ -156,7 +143,7 @@ impl Broker {
 
     /// Whether the broker knows the outcome that counts a delivery as failed. Version 3 of RabbitMQ
     /// ends the session instead.
-    pub(super) fn counts_failures(&self) -> bool {
+    pub(crate) fn counts_failures(&self) -> bool {
         self.spelling != Spelling::RabbitMq3
     }
 

@@ -1,4 +1,4 @@
-//! A broker that speaks AMQP 1.0: Azure Service Bus, or RabbitMQ.
+//! Brokers that speak AMQP 1.0 as the message bus of runbooks: Azure Service Bus, or RabbitMQ.
 //!
 //! | file | what |
 //! |---|---|
@@ -20,7 +20,7 @@ mod renewal;
 mod token;
 mod wire;
 
-pub use broker::{Broker, BrokerNames, InvalidBroker};
+pub use broker::{Broker, InvalidBroker};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
@@ -34,14 +34,13 @@ use fe2o3_amqp::types::primitives::{Symbol, Value};
 use fe2o3_amqp::{Receiver, Sender};
 use jiff::Timestamp;
 use segno::clock::{self, Clock};
+use segno_runbook::bus::{
+    BrokerNames, Brokers, Bus, BusError, DEFAULT_LOCK, DeadLetterReason, Message, Received, Settlement,
+    SubscriptionName, TopicName,
+};
+use segno_runbook::telemetry::{self, MessageEvent};
 use tokio::sync::Mutex;
 
-use super::Bus;
-use super::error::BusError;
-use super::message::{DeadLetterReason, Message, Received, Settlement};
-use super::names::{SubscriptionName, TopicName};
-use super::stored::DEFAULT_LOCK;
-use crate::telemetry::{self, MessageEvent};
 use connect::Attached;
 use renewal::Management;
 use wire::{from_wire, to_wire};
@@ -51,6 +50,16 @@ const ANSWER: Duration = Duration::from_secs(30);
 
 /// After the first message, how long others that are on their way are waited for.
 const LINGER: Duration = Duration::from_millis(5);
+
+/// Opens buses at brokers that speak AMQP 1.0.
+pub struct AmqpBrokers;
+
+impl Brokers for AmqpBrokers {
+    fn open(&self, url: &str, names: BrokerNames, clock: Arc<dyn Clock>) -> Result<Arc<dyn Bus>, String> {
+        let broker = Broker::new(url, names).map_err(|error| error.to_string())?;
+        Ok(Arc::new(AmqpBus::new(broker, clock)))
+    }
+}
 
 /// The bus of one tenant at a broker.
 pub struct AmqpBus {
@@ -321,5 +330,5 @@ fn lost(lock: &str) -> BusError {
 }
 
 fn at(at_ms: u64) -> Timestamp {
-    crate::drive::timestamp(at_ms)
+    segno_runbook::drive::timestamp(at_ms)
 }

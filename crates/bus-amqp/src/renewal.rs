@@ -8,8 +8,9 @@ use fe2o3_amqp::types::messaging::{
 use fe2o3_amqp::types::primitives::{Array, OrderedMap, SimpleValue, Uuid, Value};
 use fe2o3_amqp::{Receiver, Sender};
 
-use super::connect::failed;
-use crate::bus::error::BusError;
+use segno_runbook::bus::BusError;
+
+use crate::connect::failed;
 
 /// The operation.
 const RENEW: &str = "com.microsoft:renew-lock";

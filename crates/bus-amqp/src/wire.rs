@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use segno::clock::duration_ms;
 use sha2::{Digest as _, Sha256};
 
-use crate::bus::message::{JSON, Message};
+use segno_runbook::bus::{JSON, Message};
 
 /// Body of a received message.
 pub(super) type WireBody = Body<Value>;
@@ -87,7 +87,7 @@ pub(super) fn from_wire(wire: WireMessage<WireBody>, now_ms: u64) -> FromWire {
             scheduled_at: None,
         },
         delivery_count: wire.header.map_or(0, |header| header.delivery_count).saturating_add(1),
-        enqueued_at: enqueued.unwrap_or_else(|| crate::drive::timestamp(now_ms)),
+        enqueued_at: enqueued.unwrap_or_else(|| segno_runbook::drive::timestamp(now_ms)),
         locked_until_ms: time(LOCKED_UNTIL).and_then(|at_ms| u64::try_from(at_ms).ok()),
     }
 }

@@ -9,9 +9,9 @@ mod rabbitmq;
 use std::time::Duration;
 
 use segno::clock::SystemClock;
-use segno_runbook::bus::amqp::{AmqpBus, Broker, BrokerNames};
+use segno_bus_amqp::{AmqpBus, Broker};
 use segno_runbook::bus::{
-    Bus, BusError, DeadLetterReason, Message, Received, Settlement, SubscriptionName, TopicName,
+    BrokerNames, Bus, BusError, DeadLetterReason, Message, Received, Settlement, SubscriptionName, TopicName,
 };
 
 use broker::{Access, RENEWED_UNTIL_MS, TestBroker};

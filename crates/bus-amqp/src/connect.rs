@@ -16,14 +16,13 @@ use fe2o3_amqp::{Connection, Receiver, Sender, Session};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use segno::clock::{self, Clock};
+use segno_runbook::bus::{BusError, SubscriptionName, TopicName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::broker::{Broker, Credentials};
-use super::token::sign;
-use crate::bus::error::BusError;
-use crate::bus::names::{SubscriptionName, TopicName};
+use crate::broker::{Broker, Credentials};
+use crate::token::sign;
 
 /// How long connecting may take as a whole.
 const CONNECT: Duration = Duration::from_secs(20);

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use segno::clock::SystemClock;
-use segno_runbook::bus::amqp::{AmqpBus, Broker, BrokerNames};
+use segno_bus_amqp::{AmqpBus, Broker};
 use segno_runbook::bus::{
-    Bus, DeadLetterReason, JOBS, Message, ORCHESTRATOR, RESULTS, Received, Settlement, SubscriptionName,
-    TopicName,
+    BrokerNames, Bus, DeadLetterReason, JOBS, Message, ORCHESTRATOR, RESULTS, Received, Settlement,
+    SubscriptionName, TopicName,
 };
 
 /// Where the server is.

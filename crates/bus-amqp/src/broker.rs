@@ -7,7 +7,9 @@
 
 use std::fmt;
 
-use segno_runbook::bus::{BrokerNames, JOBS, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName};
+use segno_runbook::bus::{
+    BrokerNames, JOBS, ORCHESTRATOR, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName,
+};
 
 /// A URL that is none of a broker. The text does not repeat the URL, which has a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -123,7 +125,7 @@ impl Broker {
     pub(crate) fn source(&self, from: &SubscriptionName) -> String {
         let topic = self.topic(&from.topic);
         let name = match from.as_str() {
-            crate::bus::names::ORCHESTRATOR => self.names.subscription.as_str(),
+            ORCHESTRATOR => self.names.subscription.as_str(),
             other => other,
         };
         match self.spelling {

@@ -90,10 +90,15 @@ pub const METRICS: &[Metric] = &[
 /// What happens to a message of the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageEvent {
+    /// It was sent.
     Sent,
+    /// It was received and locked.
     Received,
+    /// It was completed.
     Completed,
+    /// Its lock was given up.
     Abandoned,
+    /// It became a dead letter.
     DeadLettered,
 }
 

@@ -25,6 +25,7 @@ use segno_ledger::drive::{Ledger, LedgerOptions};
 use segno_ledger::objects::Stores;
 use segno_ledger::sql::Engine;
 use segno_ledger::transfer::Place;
+use segno_runbook::bus::Brokers;
 use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
 use segno_runbook::source::Sources;
 use tokio::net::TcpListener;

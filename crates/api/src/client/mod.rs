@@ -44,8 +44,9 @@ pub use runbooks::{ListBatches, ListMembers};
 pub use runs::{ListRuns, ListTasks};
 pub use stream::{EventStream, StreamEvent};
 
-/// Longest time until an answer begins, beyond what a call waits for by itself.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time until an answer begins, beyond what a call waits for by itself: longer than the 35 seconds within which a
+/// server answers, so that its answer is heard.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// How long a call is repeated while the server cannot be reached, unless set otherwise.
 const RETRY_FOR: Duration = Duration::from_secs(30);

@@ -17,8 +17,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Longest pause between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// How long a call is repeated at least while the server works on an earlier try of it: longer than a server takes.
+const WHILE_IN_FLIGHT: Duration = Duration::from_secs(60);
+
 /// Name of the header that makes a POST safe to repeat.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Code of a refusal because an earlier try of the same call is being worked on.
+const IN_FLIGHT: &str = "idempotency-in-flight";
 
 /// Characters that a URL drops from its path.
 pub(super) const DROPPED: [char; 3] = ['\t', '\n', '\r'];
@@ -109,23 +115,28 @@ fn may_repeat(request: &Request, failed: &ClientError) -> bool {
 /// Tries of one call.
 struct Tries {
     retry_for: Duration,
-    gives_up_at: Option<Instant>,
+    failed_since: Option<Instant>,
     pause: Duration,
 }
 
 impl Tries {
     fn new(retry_for: Duration) -> Self {
-        Tries { retry_for, gives_up_at: None, pause: FIRST_PAUSE }
+        Tries { retry_for, failed_since: None, pause: FIRST_PAUSE }
+    }
+
+    /// For how long a call is repeated after a failure.
+    fn patience(&self, failed: &ClientError) -> Duration {
+        match failed.code() {
+            Some(IN_FLIGHT) => self.retry_for.max(WHILE_IN_FLIGHT),
+            _ => self.retry_for,
+        }
     }
 
     /// Waits before the next try; gives the failure back when the time is over.
     async fn pause(&mut self, failed: ClientError) -> Result<(), ClientError> {
         let now = Instant::now();
-        let gives_up_at = match self.gives_up_at {
-            Some(at) => Some(at),
-            None => now.checked_add(self.retry_for),
-        };
-        self.gives_up_at = gives_up_at;
+        let since = *self.failed_since.get_or_insert(now);
+        let gives_up_at = since.checked_add(self.patience(&failed));
         let pause = jittered(self.pause);
         if gives_up_at.is_some_and(|at| now + pause > at) {
             return Err(failed);
@@ -183,6 +194,18 @@ mod tests {
         }
         let sent = client.instance("...", Duration::ZERO).await.unwrap_err();
         assert!(sent.is_connect(), "{sent}");
+    }
+
+    #[test]
+    fn a_call_that_is_being_worked_on_is_awaited_for_longer_than_a_server_takes() {
+        let patience = |code: &str| {
+            let problem = serde_json::json!({
+                "type": "", "title": "", "status": 409, "code": code, "detail": "",
+            });
+            let failed = ClientError::Problem(serde_json::from_value(problem).unwrap());
+            Tries::new(Duration::from_secs(5)).patience(&failed).as_secs()
+        };
+        assert_eq!((patience(IN_FLIGHT), patience("conflict")), (60, 5));
     }
 
     #[test]

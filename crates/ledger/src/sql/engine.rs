@@ -1,13 +1,13 @@
 //! Queries from outside: a place, a thread, and pages of tables for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use segno::clock::{self, Clock};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::admission::{Admission, Place};
 use super::answer::Answer;
@@ -46,7 +46,7 @@ struct Cancel(Arc<AtomicBool>);
 
 impl Drop for Cancel {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.store(true, Relaxed);
     }
 }
 
@@ -61,44 +61,59 @@ impl Engine {
     /// # Errors
     /// Those of [`SqlError`].
     pub async fn run(&self, tenant: &str, query: Query, tables: &Tables) -> Result<Answer, SqlError> {
+        self.run_into(tenant, query, tables, Ok).await
+    }
+
+    /// Runs a query of a tenant, and writes its answer in a form of the caller's on the thread of the query, in its
+    /// place and its time. It ends when this is dropped.
+    ///
+    /// # Errors
+    /// Those of [`SqlError`].
+    pub async fn run_into<T: Send + 'static>(
+        &self,
+        tenant: &str,
+        query: Query,
+        tables: &Tables,
+        write: impl Fn(Answer) -> Result<T, SqlError> + Clone + Send + 'static,
+    ) -> Result<T, SqlError> {
         let timeout = query.timeout.min(MAX_TIMEOUT);
-        let timed_out = || SqlError::TimedOut { seconds: timeout.as_secs().max(1) };
+        let seconds = timeout.as_secs().max(1);
         let at_ms = clock::deadline_ms(&*self.clock, timeout);
-        let answer = clock::timeout(&*self.clock, timeout, self.admitted(tenant, query, tables, at_ms)).await;
-        match answer.ok_or_else(timed_out)? {
+        let has_begun = AtomicBool::new(false);
+        let timed_out = || match has_begun.load(Relaxed) {
+            true => SqlError::TimedOut { seconds },
+            false => SqlError::NotBegun { seconds },
+        };
+        let running = async {
+            let place = self.admission.take(tenant).await?;
+            has_begun.store(true, Relaxed);
+            match self.attempt(place, &query, tables, at_ms, write.clone()).await {
+                // Perhaps another query took the memory: alone, each query has all of it.
+                Err(SqlError::OutOfMemory) => {
+                    let place = self.admission.take(tenant).await?.alone().await?;
+                    self.attempt(place, &query, tables, at_ms, write).await
+                }
+                answer => answer,
+            }
+        };
+        match clock::timeout(&*self.clock, timeout, running).await.ok_or_else(timed_out)? {
             Err(SqlError::TimedOut { .. }) => Err(timed_out()),
             answer => answer,
         }
     }
 
-    async fn admitted(
-        &self,
-        tenant: &str,
-        query: Query,
-        tables: &Tables,
-        at_ms: u64,
-    ) -> Result<Answer, SqlError> {
-        let place = self.admission.take(tenant).await?;
-        match self.attempt(place, &query, tables, at_ms).await {
-            // Perhaps another query took the memory: alone, each query has all of it.
-            Err(SqlError::OutOfMemory) => {
-                let place = self.admission.take(tenant).await?.alone().await?;
-                self.attempt(place, &query, tables, at_ms).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn attempt(
+    async fn attempt<T: Send + 'static>(
         &self,
         place: Place,
         query: &Query,
         tables: &Tables,
         at_ms: u64,
-    ) -> Result<Answer, SqlError> {
+        write: impl Fn(Answer) -> Result<T, SqlError> + Send + 'static,
+    ) -> Result<T, SqlError> {
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let _cancel = Cancel(Arc::clone(&is_cancelled));
         let (orders, mut received) = mpsc::channel(1);
+        let (done, answer) = oneshot::channel();
         let job = Job {
             text: query.text.clone(),
             tables: tables.clone(),
@@ -110,16 +125,15 @@ impl Engine {
         let started = thread.spawn(move || {
             // Held as long as the thread computes, whether or not its caller waits.
             let _place = place;
-            job.run();
+            // A caller that has gone needs no answer.
+            let _ = done.send(job.run(write));
         });
         started.map_err(|error| SqlError::Internal(format!("no thread can be started: {error}")))?;
-        while let Some(order) = received.recv().await {
-            match order {
-                Order::Scan { table, scan, pages } => deliver(tables, table, scan, pages).await,
-                Order::Done(answer) => return *answer,
-            }
+        while let Some(Order { table, scan, pages }) = received.recv().await {
+            deliver(tables, table, scan, pages).await;
         }
-        Err(SqlError::Internal("the thread of the query has failed".to_owned()))
+        let failed = |_| SqlError::Internal("the thread of the query has failed".to_owned());
+        answer.await.map_err(failed)?
     }
 }
 

@@ -220,3 +220,40 @@ async fn no_more_is_fetched_than_a_query_needs() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[tokio::test]
+async fn an_answer_is_written_on_the_thread_of_its_query() {
+    let engine = super::Engine::new(segno::clock::SystemClock::shared());
+    let write = |_| Ok(std::thread::current().name().map(str::to_owned));
+    let tables = super::testing::tables().0;
+    let name = engine.run_into("t", super::Query::new("SELECT 1"), &tables, write).await.unwrap();
+    assert_eq!(name.as_deref(), Some("segno-sql"));
+}
+
+#[tokio::test]
+async fn a_query_that_got_no_place_says_so() {
+    let clock = segno_testkit::clock::VirtualClock::auto();
+    let engine = super::Engine::new(clock);
+    let tables = super::testing::tables().0;
+    let (until, unless) = std::sync::mpsc::channel::<()>();
+    let unless = std::sync::Arc::new(std::sync::Mutex::new(unless));
+    let slow = {
+        let engine = engine.clone();
+        let tables = tables.clone();
+        tokio::spawn(async move {
+            let write = move |_| {
+                let _ = unless.lock().unwrap().recv();
+                Ok(())
+            };
+            let query = super::Query { timeout: super::limits::MAX_TIMEOUT, ..super::Query::new("SELECT 1") };
+            engine.run_into("t", query, &tables, write).await
+        })
+    };
+    tokio::task::yield_now().await;
+    let query = super::Query { timeout: std::time::Duration::from_secs(5), ..super::Query::new("SELECT 2") };
+    let error = engine.run("t", query, &tables).await.unwrap_err();
+    assert!(error.to_string().contains("waited 5 s for other queries and did not begin"), "{error}");
+    assert_eq!(error.code(), Some("sql-timeout"));
+    drop(until);
+    slow.abort();
+}

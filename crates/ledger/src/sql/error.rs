@@ -28,6 +28,14 @@ pub enum SqlError {
         /// The limit, in seconds.
         seconds: u64,
     },
+    /// Other queries had the places of the node for all of its time.
+    #[error(
+        "the query waited {seconds} s for other queries and did not begin; try again, or raise the time limit"
+    )]
+    NotBegun {
+        /// The limit, in seconds.
+        seconds: u64,
+    },
     /// Too many queries wait.
     #[error("{0}")]
     Busy(String),
@@ -51,7 +59,7 @@ impl SqlError {
             SqlError::Refused(_) => Some("sql-refused"),
             SqlError::Failed(_) => Some("sql-failed"),
             SqlError::TooLarge(_) | SqlError::OutOfMemory => Some("sql-too-large"),
-            SqlError::TimedOut { .. } => Some("sql-timeout"),
+            SqlError::TimedOut { .. } | SqlError::NotBegun { .. } => Some("sql-timeout"),
             SqlError::Busy(_) | SqlError::Table { .. } | SqlError::Internal(_) => None,
         }
     }
@@ -62,7 +70,10 @@ impl SqlError {
             SqlError::Refused(_) | SqlError::Failed(_) | SqlError::TooLarge(_) | SqlError::OutOfMemory => {
                 ErrorKind::Invalid
             }
-            SqlError::TimedOut { .. } | SqlError::Busy(_) | SqlError::Table { .. } => ErrorKind::Unavailable,
+            SqlError::TimedOut { .. }
+            | SqlError::NotBegun { .. }
+            | SqlError::Busy(_)
+            | SqlError::Table { .. } => ErrorKind::Unavailable,
             SqlError::Internal(_) => ErrorKind::Internal,
         }
     }

@@ -26,19 +26,14 @@ const PAGES_AHEAD: usize = 2;
 /// What a page of a table is, or why there is none.
 pub type Page = Result<Vec<Row>, Box<dyn std::error::Error + Send + Sync>>;
 
-/// What the thread asks for.
-pub enum Order {
-    /// Pages of a table, until there are no more or the receiver is gone.
-    Scan {
-        /// The table.
-        table: &'static TableInfo,
-        /// What is needed of it.
-        scan: Scan,
-        /// Where the pages go.
-        pages: mpsc::Sender<Page>,
-    },
-    /// Nothing more.
-    Done(Box<Result<Answer, SqlError>>),
+/// What the thread asks for: pages of a table, until there are no more or the receiver is gone.
+pub struct Order {
+    /// The table.
+    pub table: &'static TableInfo,
+    /// What is needed of it.
+    pub scan: Scan,
+    /// Where the pages go.
+    pub pages: mpsc::Sender<Page>,
 }
 
 /// When a query has to end.
@@ -73,11 +68,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// Runs the query to its end.
-    pub fn run(self) {
-        let answer = self.answer();
-        // A caller that has gone needs no answer.
-        let _ = self.orders.blocking_send(Order::Done(Box::new(answer)));
+    /// Runs the query to its end, and writes its answer.
+    pub fn run<T>(self, write: impl FnOnce(Answer) -> Result<T, SqlError>) -> Result<T, SqlError> {
+        let answer = self.answer()?;
+        if self.deadline.is_over() {
+            return Err(SqlError::TimedOut { seconds: 0 });
+        }
+        write(answer)
     }
 
     fn answer(&self) -> Result<Answer, SqlError> {
@@ -202,7 +199,7 @@ impl Filling<'_> {
         let filters = Filters::of(reading, &columns);
         let mut missing = scan.limit;
         let (pages, mut delivered) = mpsc::channel(PAGES_AHEAD);
-        let order = Order::Scan { table: fetch.table, scan, pages };
+        let order = Order { table: fetch.table, scan, pages };
         let gone = || SqlError::TimedOut { seconds: 0 };
         self.job.orders.blocking_send(order).map_err(|_| gone())?;
         while let Some(page) = delivered.blocking_recv() {

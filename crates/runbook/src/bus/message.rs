@@ -65,7 +65,11 @@ impl Message {
         self
     }
 
-    pub(crate) fn check(&self) -> Result<(), BusError> {
+    /// Whether it may be sent.
+    ///
+    /// # Errors
+    /// [`BusError::InvalidMessage`] says what is wrong.
+    pub fn check(&self) -> Result<(), BusError> {
         let refuse = |problem: String| {
             Err(BusError::InvalidMessage { message_id: self.message_id.chars().take(64).collect(), problem })
         };

@@ -87,7 +87,7 @@ pub use place::{
     BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, QUERIES, RECEIPTS, RUNBOOKS,
     SOURCE_BATCHES, SOURCE_MEMBERS,
 };
-pub(crate) use post::timestamp;
+pub use post::timestamp;
 pub use processes::Processes;
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
 pub use query::{

@@ -172,7 +172,7 @@ fn later_than_last(last: &AtomicU64, now_ms: u64, count: u64) -> u64 {
 }
 
 /// A time in Unix milliseconds, at most the last that calendars have.
-pub(crate) fn timestamp(at_ms: u64) -> Timestamp {
+pub fn timestamp(at_ms: u64) -> Timestamp {
     let at_ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX)
 }

@@ -112,8 +112,8 @@ async fn admit(app: &App, need: Need, shown: Shown) -> Result<Caller, Refused> {
 }
 
 /// A change by a session that no page of this server asked for.
-pub const NOT_OWN_PAGE: &str = "the request has a session's cookie, and neither Sec-Fetch-Site nor Origin says that a page of \
-     this server sent it; behind a proxy that ends TLS, set server.public_url; outside a browser, send an API key as \
+pub const NOT_OWN_PAGE: &str = "neither Sec-Fetch-Site nor Origin says that a page of this server sent the request, and only \
+     such a page may sign in, or change something with a session's cookie; behind a proxy that ends TLS, set server.public_url; outside a browser, send an API key as \
      \"Authorization: Bearer segno_…\"";
 
 /// How a caller shows who it is.

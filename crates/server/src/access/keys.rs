@@ -403,6 +403,16 @@ impl KeyStore {
     }
 }
 
+impl KeyStore {
+    /// When a key expires, if it does.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn expires_at_ms(&self, id: &str) -> Result<Option<u64>, Refusal> {
+        Ok(self.read(id).await?.expires_at_ms)
+    }
+}
+
 /// How long a revoked key may still work on another node.
 pub const REVOKED_WITHIN: Duration = Duration::from_millis(REMEMBER_MS);
 

@@ -57,6 +57,18 @@ struct StoredSession {
     key: String,
     created_at_ms: u64,
     expires_at_ms: u64,
+    /// The end of the key, if it has one: no session outlives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_expires_at_ms: Option<u64>,
+}
+
+impl StoredSession {
+    /// When it ends if its last request is now.
+    fn end_ms(&self, now_ms: u64, life: Duration) -> u64 {
+        let of_life = now_ms.saturating_add(clock::duration_ms(life));
+        let of_age = self.created_at_ms.saturating_add(clock::duration_ms(MAX_AGE));
+        of_life.min(of_age).min(self.key_expires_at_ms.unwrap_or(u64::MAX))
+    }
 }
 
 /// A new session with the value of its cookie.
@@ -110,16 +122,22 @@ impl SessionStore {
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn create(&self, key: &str, mut writes: Vec<RecordWrite>) -> Result<NewSession, Refusal> {
+    pub async fn create(
+        &self,
+        (key, key_expires_at_ms): (&str, Option<u64>),
+        mut writes: Vec<RecordWrite>,
+    ) -> Result<NewSession, Refusal> {
         let now_ms = self.store.now_ms().await?;
         let id = format!("{key}-{}", hex(&random::<ID_BYTES>()?));
         let secret = format!("{id}.{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?));
-        let stored = StoredSession {
+        let mut stored = StoredSession {
             hash: URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes())),
             key: key.to_owned(),
             created_at_ms: now_ms,
-            expires_at_ms: now_ms.saturating_add(clock::duration_ms(self.life)),
+            expires_at_ms: 0,
+            key_expires_at_ms,
         };
+        stored.expires_at_ms = stored.end_ms(now_ms, self.life);
         let mut by_age = BTreeMap::new();
         for record in self.of_key(key).await? {
             let created_at_ms = decode(&record).map_or(0, |stored| stored.created_at_ms);
@@ -297,8 +315,7 @@ impl SessionStore {
     /// ended: its record has to be there.
     fn renew(&self, id: &str, stored: &StoredSession, now_ms: u64) {
         let life_ms = clock::duration_ms(self.life);
-        let ends_at_ms = stored.created_at_ms.saturating_add(clock::duration_ms(MAX_AGE));
-        let expires_at_ms = now_ms.saturating_add(life_ms).min(ends_at_ms);
+        let expires_at_ms = stored.end_ms(now_ms, self.life);
         if expires_at_ms < stored.expires_at_ms.saturating_add(life_ms / RENEWALS) {
             return;
         }
@@ -442,7 +459,7 @@ mod tests {
     #[tokio::test]
     async fn a_session_is_its_key_and_ends_with_it() {
         let desk = desk().await;
-        let made = desk.sessions.create(&desk.key, Vec::new()).await.unwrap();
+        let made = desk.sessions.create((&desk.key, None), Vec::new()).await.unwrap();
         let caller = desk.sessions.verify(&made.secret, &desk.keys).await.unwrap();
         assert_eq!((caller.key_id(), caller.role()), (Some(desk.key.as_str()), Role::Viewer));
         assert_eq!(caller.session(), Some(made.session.id.as_str()));
@@ -457,8 +474,8 @@ mod tests {
     #[tokio::test]
     async fn a_session_lasts_while_it_is_used_and_for_a_day_at_most() {
         let desk = desk().await;
-        let used = desk.sessions.create(&desk.key, Vec::new()).await.unwrap();
-        let idle = desk.sessions.create(&desk.key, Vec::new()).await.unwrap();
+        let used = desk.sessions.create((&desk.key, None), Vec::new()).await.unwrap();
+        let idle = desk.sessions.create((&desk.key, None), Vec::new()).await.unwrap();
         let mut halves = 0;
         while desk.status(&used.secret).await == 200 {
             // The renewal is written in the background.
@@ -481,7 +498,7 @@ mod tests {
         let mut made = Vec::new();
         for _ in 0..=MAX_PER_KEY {
             desk.clock.advance(Duration::from_secs(1));
-            made.push(desk.sessions.create(&desk.key, Vec::new()).await.unwrap());
+            made.push(desk.sessions.create((&desk.key, None), Vec::new()).await.unwrap());
         }
         assert_eq!(desk.status(&made[0].secret).await, 401);
         for session in &made[1..] {

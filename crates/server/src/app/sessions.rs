@@ -83,7 +83,12 @@ impl Door {
     /// # Errors
     /// When the store is away.
     pub async fn open(&self, caller: &Caller, audit: RecordWrite) -> Result<NewSession, Refusal> {
-        store(&self.0)?.create(caller.key_id().unwrap_or_default(), vec![audit]).await
+        let key = caller.key_id().unwrap_or_default();
+        let expires_at_ms = match &self.0.resources.keys {
+            Some(keys) => keys.expires_at_ms(key).await?,
+            None => None,
+        };
+        store(&self.0)?.create((key, expires_at_ms), vec![audit]).await
     }
 }
 

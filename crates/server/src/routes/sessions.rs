@@ -28,8 +28,9 @@ pub use access::COOKIE;
 /// Largest body of a sign-in.
 pub const MAX_SIGN_IN_BYTES: usize = 4 * 1024;
 
-/// Most sign-ins per second of one address, with right keys or wrong ones.
-const SIGN_INS_PER_SECOND: u32 = 10;
+/// Most sign-ins with wrong keys per second of one address. Right keys are not counted: behind a proxy, all people have
+/// its address.
+const WRONG_KEYS_PER_SECOND: u32 = 10;
 
 /// Addresses whose sign-ins are counted; the one that was quiet for the longest is forgotten.
 const MAX_ADDRESSES: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
@@ -49,12 +50,12 @@ impl Default for SignInRates {
 impl SignInRates {
     fn take(&self, address: Option<IpAddr>, now_ms: u64) -> Result<(), Refusal> {
         let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let rate = Some(SIGN_INS_PER_SECOND);
+        let rate = Some(WRONG_KEYS_PER_SECOND);
         let bucket = rates.get_or_insert_mut(address, || Bucket::full(rate, now_ms));
         if bucket.take(rate, now_ms) {
             return Ok(());
         }
-        Err(Refusal::new(Code::RateLimited, "too many sign-ins from this address; try again in a second"))
+        Err(Refusal::new(Code::RateLimited, "too many wrong keys from this address; try again in a second"))
     }
 }
 
@@ -104,12 +105,12 @@ pub async fn create(
     if !is_of_own_page(&parts.uri, &parts.headers, &app.settings.server) {
         return Err(Refusal::new(Code::Forbidden, NOT_OWN_PAGE));
     }
-    app.sign_ins.take(peer.map(|Extension(Peer(address))| address), app.clock.now_ms())?;
     let caller = match door.caller(key.trim().to_owned()).await {
         Ok(caller) => caller,
         Err(refusal) => {
             if refusal.status() == StatusCode::UNAUTHORIZED {
                 refused::count_unauthenticated(&app, &parts, &refusal);
+                app.sign_ins.take(peer.map(|Extension(Peer(address))| address), app.clock.now_ms())?;
             }
             return Err(refusal);
         }

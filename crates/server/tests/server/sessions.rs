@@ -5,8 +5,8 @@ use std::time::Duration;
 use reqwest::{Method, Response, StatusCode};
 use segno::clock::SystemClock;
 use segno_api::audit::ListAudit;
-use segno_api::key::Role;
-use segno_api::session::{Authentication as How, Me, Permission, SessionList};
+use segno_api::key::{CreateKey, Grant, Role};
+use segno_api::session::{Authentication as How, Me, Permission, Session, SessionList};
 use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
@@ -133,6 +133,24 @@ async fn foreign_pages_and_wrong_keys_make_no_session_and_are_held_up() {
     assert_eq!((met[0], met.last()), (401, Some(&429)), "{met:?}");
     let listed: SessionList = stand.client().sessions(None).await.unwrap();
     assert!(listed.sessions.is_empty(), "{listed:?}");
+    // Others behind the same proxy sign in all the same.
+    let answer = call(&stand, Method::POST, "/v1/sessions", &[("origin", own.as_str())], body).await;
+    assert_eq!(answer.status(), StatusCode::CREATED);
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_key_and_says_so() {
+    let stand = Stand::with_keys().await;
+    let expires_at = jiff::Timestamp::now() + Duration::from_secs(600);
+    let grants = vec![Grant { namespace: "shop".to_owned(), tenant: "eu".to_owned() }];
+    let name = "short".to_owned();
+    let request = CreateKey { name, role: Role::Viewer, grants, expires_at: Some(expires_at) };
+    let key = stand.client().create_key(&request).await.unwrap().secret;
+    let own = stand.origin();
+    let headers = [("origin", own.as_str())];
+    let answer = call(&stand, Method::POST, "/v1/sessions", &headers, json!({ "key": key })).await;
+    let session: Session = answer.json().await.unwrap();
+    assert_eq!(session.expires_at.as_millisecond(), expires_at.as_millisecond());
 }
 
 #[tokio::test]

@@ -188,7 +188,7 @@ impl Exchange<'_> {
         let (body, is_whole) = self.read(hop, &mut response, limit).await?;
         if !is_whole {
             let advice = match self.call.subject {
-                Subject::Function => "raise response_limit",
+                Subject::Function => "raise response_limit, or have it answer less",
                 Subject::Document => "have it return less",
             };
             let message = format!("{} answered with more than {limit} bytes; {advice}", shown(hop));

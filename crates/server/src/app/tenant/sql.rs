@@ -22,15 +22,25 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Tenant {
-    /// Runs a query over tables of this tenant. It takes one of the places that tenants share.
+    /// Runs a query over tables of this tenant, and writes its answer on the thread of the query: an answer is large
+    /// enough to hold up other requests. It takes one of the places that tenants share.
     ///
     /// # Errors
     /// `sql-refused`, `sql-failed`, `sql-too-large`, `sql-timeout`, `unavailable` when too many queries wait, and why a
     /// table cannot be read.
-    pub async fn sql(&self, query: Query, tables: &Tables) -> Result<Answer, Refusal> {
+    pub async fn sql<T: Send + 'static>(
+        &self,
+        query: Query,
+        tables: &Tables,
+        write: impl Fn(Answer) -> Result<T, SqlError> + Clone + Send + 'static,
+    ) -> Result<T, Refusal> {
         let clock = &self.app.clock;
         let begin_ns = clock.monotonic_ns();
-        let answer = self.resources().sql.run(self.scope.prefix(), query, tables).await;
+        let write = move |answer: Answer| {
+            let rows: u64 = answer.fetched.iter().map(|fetched| fetched.read_rows).sum();
+            Ok((write(answer)?, rows))
+        };
+        let answer = self.resources().sql.run_into(self.scope.prefix(), query, tables, write).await;
         let seconds = clock.monotonic_ns().saturating_sub(begin_ns) as f64 / 1e9;
         let outcome = match &answer {
             Ok(_) => "answered",
@@ -38,11 +48,9 @@ impl Tenant {
         };
         metrics::counter!(telemetry::SQL_QUERIES, "outcome" => outcome).increment(1);
         metrics::histogram!(telemetry::SQL_SECONDS).record(seconds);
-        if let Ok(answer) = &answer {
-            let rows = answer.fetched.iter().map(|fetched| fetched.read_rows).sum();
-            metrics::counter!(telemetry::SQL_ROWS_READ).increment(rows);
-        }
-        answer.map_err(|error| self.told(error))
+        let (written, rows) = answer.map_err(|error| self.told(error))?;
+        metrics::counter!(telemetry::SQL_ROWS_READ).increment(rows);
+        Ok(written)
     }
 
     fn told(&self, error: SqlError) -> Refusal {
@@ -50,7 +58,7 @@ impl Tenant {
             SqlError::Refused(_) => Code::SqlRefused,
             SqlError::Failed(_) => Code::SqlFailed,
             SqlError::TooLarge(_) | SqlError::OutOfMemory => Code::SqlTooLarge,
-            SqlError::TimedOut { .. } => Code::SqlTimeout,
+            SqlError::TimedOut { .. } | SqlError::NotBegun { .. } => Code::SqlTimeout,
             SqlError::Busy(detail) => return Refusal::unavailable(detail, operation::effect()),
             SqlError::Internal(_) => {
                 tracing::error!(%error, "a query could not be run");

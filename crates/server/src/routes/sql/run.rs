@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
+use axum::Extension;
+use axum::body::Bytes;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use segno_api::sql::{SqlAnswer, SqlFetched, SqlFormat, SqlQuery};
 use segno_ledger::sql::limits::{DEFAULT_ROWS, DEFAULT_TIMEOUT, MAX_ROWS, MAX_TIMEOUT};
-use segno_ledger::sql::{Answer, Fetched, PARQUET, Query, Value, to_parquet};
+use segno_ledger::sql::{Answer, Fetched, PARQUET, Query, SqlError, Value, to_parquet};
 use serde_json::value::RawValue;
 
 use super::{csv, shipped, tables};
 use crate::access::Caller;
 use crate::app::{Granted, Tenant};
 use crate::extract::Body;
-use crate::problem::{Code, Refusal};
+use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
 /// The header of an answer in CSV or Parquet that tells whether rows are missing.
@@ -33,22 +34,28 @@ pub async fn run(
     Body(request): Body<SqlQuery>,
 ) -> Result<Response, Refusal> {
     let query = query(&request)?;
-    let answer = tenant.sql(query, &tables::all(&tenant, &granted, &caller)).await?;
-    let truncated = [(TRUNCATED, answer.is_truncated.to_string())];
-    Ok(match request.format.unwrap_or_else(|| accepted(&headers)) {
-        SqlFormat::Json => Json(shown(answer)?).into_response(),
-        SqlFormat::Csv => {
-            let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8")];
-            (headers, truncated, csv::written(&answer)).into_response()
-        }
-        SqlFormat::Parquet => {
-            let file = to_parquet(&answer).map_err(|error| {
-                tracing::error!(%error, "the answer of a query cannot be written as Parquet");
-                Refusal::new(Code::Internal, "the answer cannot be shown; the server's log has the reason")
-            })?;
-            ([(header::CONTENT_TYPE, PARQUET)], truncated, file).into_response()
-        }
-    })
+    let format = request.format.unwrap_or_else(|| accepted(&headers));
+    let tables = tables::all(&tenant, &granted, &caller);
+    let (is_truncated, body) = tenant.sql(query, &tables, move |answer| written(format, answer)).await?;
+    let content_type = match format {
+        SqlFormat::Json => return Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
+        SqlFormat::Csv => "text/csv; charset=utf-8",
+        SqlFormat::Parquet => PARQUET,
+    };
+    let truncated = [(TRUNCATED, is_truncated.to_string())];
+    Ok(([(header::CONTENT_TYPE, content_type)], truncated, body).into_response())
+}
+
+/// The body of a response with an answer, and whether rows are missing.
+fn written(format: SqlFormat, answer: Answer) -> Result<(bool, Bytes), SqlError> {
+    let is_truncated = answer.is_truncated;
+    let body = match format {
+        SqlFormat::Json => shown(answer).and_then(|shown| serde_json::to_vec(&shown)).map(Bytes::from),
+        SqlFormat::Csv => Ok(Bytes::from(csv::written(&answer))),
+        SqlFormat::Parquet => return Ok((is_truncated, to_parquet(&answer)?)),
+    };
+    let body = body.map_err(|error| SqlError::Internal(format!("its answer cannot be written: {error}")))?;
+    Ok((is_truncated, body))
 }
 
 /// The form that the header `Accept` names first; JSON if it names none of them.
@@ -95,15 +102,11 @@ fn query(request: &SqlQuery) -> Result<Query, Refusal> {
     Ok(Query { text, max_rows, timeout })
 }
 
-fn shown(answer: Answer) -> Result<SqlAnswer, Refusal> {
-    let rows = answer.rows.iter().map(|row| row.iter().map(cell).collect()).collect::<Result<_, _>>();
-    let rows = rows.map_err(|error: serde_json::Error| {
-        tracing::error!(%error, "the answer of a query cannot be shown");
-        Refusal::new(Code::Internal, "the answer cannot be shown; the server's log has the reason")
-    })?;
+fn shown(answer: Answer) -> Result<SqlAnswer, serde_json::Error> {
+    let rows = answer.rows.iter().map(|row| row.iter().map(cell).collect());
     Ok(SqlAnswer {
         columns: answer.columns,
-        rows,
+        rows: rows.collect::<Result<_, _>>()?,
         truncated: answer.is_truncated,
         fetched: answer.fetched.into_iter().map(fetched).collect(),
         fetch_ms: answer.fetch_ms,

@@ -100,7 +100,7 @@ pub enum FunctionError {
     },
     /// There is no such pool.
     #[error(
-        "there is no pool {pool:?}; declare it as [pools.{pool}] with its functions in the settings of the server, or fetch \
+        "there is no pool {pool:?} (case counts); declare it as [pools.{pool}] with its functions in the settings of the server, or fetch \
          as a worker with \"pool\": {pool:?} and \"functions\", the names of those that it runs [unknown-pool]"
     )]
     UnknownPool {

@@ -114,7 +114,7 @@ pub enum RemoteCommand {
     Audit(AuditArguments),
     /// Show what retention has moved out of the store, and erase it.
     Archive(ArchiveArguments),
-    /// Query instances, events, actions and batches with SQL; without a query, in a console.
+    /// Query instances, events, actions, batches, runs and tasks with SQL; without a query, in a console.
     #[command(
         after_help = "Examples:\n  segno sql \"SELECT status, count(*) FROM instances GROUP BY status\"\n  \
                             segno sql --query slowest-functions\n  segno sql"

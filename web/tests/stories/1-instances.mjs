@@ -20,7 +20,7 @@ export default {
   "a started instance is on the list within a second": async ({ page, go, server }) => {
     await go("instances?q=story-live");
     await page.getByText("No instance matches this filter").waitFor();
-    await page.waitForTimeout(300);
+    await page.waitForFunction(() => document.documentElement.dataset.live === "on");
     const began = Date.now();
     await server.send("POST", "instances", { orchestration: "greet", id: "story-live-1", input: { name: "Ada", wait: true } });
     await page.getByRole("link", { name: "story-live-1" }).waitFor();
@@ -62,7 +62,7 @@ export default {
   "an instance shows its timeline, waits for a signal, and gets it from the page": async ({ page, go }) => {
     await go("instances/order-1001");
     await page.getByRole("grid", { name: "Timeline" }).getByText("hello", { exact: true }).waitFor();
-    await page.getByText("signal wave").click();
+    await page.getByText("signal wave", { exact: true }).click();
     await page.getByRole("complementary", { name: "About signal wave" }).waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByRole("menuitem", { name: "Raise a signal…" }).click();
@@ -73,9 +73,10 @@ export default {
   "time travel shows the state as of an event, in the address": async ({ page, go }) => {
     await go("instances/order-1001?at=2");
     await page.getByText(/2 of \d+: ActivityScheduled/).waitFor();
+    await page.getByRole("note").getByText("In progress then: hello").waitFor();
     assert.equal(await page.getByText("signal wave").count(), 0);
     await page.getByRole("button", { name: "Back to now" }).click();
-    await page.getByText("signal wave").waitFor();
+    await page.getByText("signal wave", { exact: true }).waitFor();
   },
   "events are filtered, and failed ones found": async ({ page, go }) => {
     await go("instances/invoke:charge-1?tab=events");

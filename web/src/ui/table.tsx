@@ -19,6 +19,8 @@ type Props<T> = {
   onOpen?: (row: T) => void;
   selected?: Set<string>;
   onSelect?: (id: string, isRange: boolean) => void;
+  /** Selects all rows that are loaded, or none. */
+  onSelectAll?: (isWanted: boolean) => void;
   onEnd?: () => void;
   isLoadingMore?: boolean;
   onPointerInside?: (isInside: boolean) => void;
@@ -79,7 +81,19 @@ export function Table<T>(props: Props<T>) {
     >
       <div className="min-w-max">
         <div role="row" className="sticky top-0 z-10 grid items-center border-b border-line bg-bg px-3" style={{ gridTemplateColumns: template, height: 30 }}>
-          {onSelect && <span role="columnheader" aria-label="Selected" />}
+          {onSelect && (
+            <span role="columnheader" aria-label="Selected" className="flex px-2">
+              {props.onSelectAll && (
+                <input
+                  type="checkbox"
+                  aria-label="Select all loaded rows"
+                  checked={rows.length > 0 && rows.every((row) => selected?.has(rowId(row)))}
+                  onChange={(event) => props.onSelectAll?.(event.target.checked)}
+                  className="accent-(--accent)"
+                />
+              )}
+            </span>
+          )}
           {columns.map((column) => (
             <span key={column.id} role="columnheader" className={classes("truncate px-2 text-xs font-medium text-faint", column.right && "text-right")}>
               {column.name}

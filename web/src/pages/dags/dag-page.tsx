@@ -10,6 +10,7 @@ import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Menu } from "../../ui/menu";
 import { Page } from "../../ui/page";
+import { Prose } from "../../ui/prose";
 import { Status } from "../../ui/status";
 import { Empty, Loading, Unready } from "../../ui/states";
 import { Table } from "../../ui/table";
@@ -35,7 +36,7 @@ export function DagPage() {
       actions={<Actions dag={dag} />}
     >
       <div className="flex h-full flex-col">
-        {dag.description && <p className="border-b border-line px-5 py-2 text-dim">{dag.description}</p>}
+        {dag.description && <p className="border-b border-line px-5 py-2 text-dim"><Prose text={dag.description} /></p>}
         <Tabs
           label="Parts of the DAG"
           value={tab}
@@ -60,7 +61,7 @@ function Runs({ name }: { name: string }) {
 }
 
 function Shape({ dag }: { dag: Schemas["DagDetails"] }) {
-  const nodes = dag.tasks.map((task) => ({ id: task.key, name: task.key, detail: task.function ?? task.orchestration ?? undefined, status: "planned", ended: true }));
+  const nodes = dag.tasks.map((task) => ({ id: task.key, name: task.key, detail: task.function ?? task.orchestration ?? undefined, ended: true }));
   const edges = dag.tasks.flatMap((task) => (task.depends_on ?? []).map((from) => ({ from, to: task.key })));
   return <Suspense fallback={<Loading />}><Graph label="Tasks" nodes={nodes} edges={edges} /></Suspense>;
 }

@@ -45,7 +45,7 @@ export function InstancePage() {
       actions={<InstanceActions instance={instance} />}
     >
       <div className="flex h-full min-h-0 flex-col">
-        <Header instance={instance} />
+        <Header instance={instance} past={at === undefined ? undefined : seen} />
         {events && (tab === "timeline" || tab === "events") && (
           <TimeTravel events={events} at={at} onChange={(next) => setAddress({ at: next })} />
         )}

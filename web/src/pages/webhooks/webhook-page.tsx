@@ -35,7 +35,7 @@ export function WebhookPage() {
         <div className="border-b border-line px-5 py-3">
           <Facts
             facts={[
-              ["Address", <span key="url" className="flex items-center gap-1"><code className="font-mono text-xs break-all">{urlOf(hook)}</code><Copy text={urlOf(hook)} label="Copy the address" /></span>],
+              ["Address", <span key="url" className="-my-1.5 flex items-center gap-1"><code className="font-mono text-xs break-all">{urlOf(hook)}</code><Copy text={urlOf(hook)} label="Copy the address" /></span>],
               ["Runs", hookTarget(hook)],
               ["Verification", <Badge key="verify" tone={verificationOf(hook) === "none" ? "warn" : "mute"}>{verificationOf(hook)}</Badge>],
             ]}

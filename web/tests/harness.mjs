@@ -45,7 +45,7 @@ export class Server {
     const place = ["--listen", `127.0.0.1:${server.port}`];
     server.arguments = keys
       ? ["serve", ...place, "--store", `segno:${server.data}/store`, "--first-key-file", `${server.data}/key`, ...settings]
-      : ["dev", ...place, "--data", server.data, ...(demo ? [] : ["--without-demo"]), ...settings];
+      : ["dev", ...place, "--data", `${server.data}/store`, ...(demo ? [] : ["--without-demo"]), ...settings];
     await server.run();
     if (DIST) server.front = await serve(DIST, server.api);
     server.origin = server.front?.url ?? server.api;
@@ -82,9 +82,15 @@ export class Server {
     return text === "" ? undefined : JSON.parse(text);
   }
 
-  async stop() {
+  /** Ends the server and leaves what it stored, for another one. */
+  async leave() {
     this.front?.close();
     await this.kill().catch(() => {});
+    return this.data;
+  }
+
+  async stop() {
+    await this.leave();
     await rm(this.data, { recursive: true, force: true });
   }
 }

@@ -41,6 +41,7 @@ export default {
     await page.getByLabel("Select story-bulk-1").check();
     await page.getByLabel("Select story-bulk-2").check();
     await page.getByRole("toolbar").getByRole("button", { name: "Pause" }).click();
+    await page.getByText("2 instances would be paused.").waitFor();
     await page.getByLabel("Reason").fill("a story");
     await page.getByRole("button", { name: "Pause them" }).click();
     await page.getByText("2 instances changed.").waitFor();
@@ -58,6 +59,11 @@ export default {
     await page.getByRole("button", { name: "Cancel them" }).click();
     await page.getByText("3 instances changed.").waitFor();
     await page.getByRole("button", { name: "Done" }).click();
+    await go("instances?q=function:charge%20failure:bank-timeout");
+    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("menuitem", { name: "Delete all that match…" }).click();
+    await page.getByText("cannot filter by failure").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Count what it hits" }).isDisabled());
   },
   "an instance shows its timeline, waits for a signal, and gets it from the page": async ({ page, go }) => {
     await go("instances/order-1001");
@@ -83,6 +89,14 @@ export default {
     await page.getByRole("button", { name: "Failed only" }).click();
     await page.getByRole("listitem").filter({ hasText: "ActivityAttemptFailed" }).first().click();
     await page.getByRole("region", { name: /Event \d+/ }).getByText("bank-timeout").waitFor();
+  },
+  "what differs between two failed attempts is shown": async ({ page, go }) => {
+    await go("instances/invoke:charge-1?tab=data");
+    const difference = page.getByLabel("Attempt 2 compared with the one before");
+    await difference.getByText("details.gateway").waitFor();
+    await difference.getByText("gateway-1").waitFor();
+    await difference.getByText("gateway-2").waitFor();
+    assert.equal(await difference.getByText("seconds").count(), 0);
   },
   "an instance is paused with a reason, and resumed": async ({ page, go, server }) => {
     await server.send("POST", "instances", { orchestration: "greet", id: "story-pause", input: { name: "Ada", wait: true } });

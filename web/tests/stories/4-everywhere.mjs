@@ -38,6 +38,12 @@ export default {
     await page.keyboard.press("g");
     await page.keyboard.press("s");
     await page.getByRole("heading", { name: "Schedules" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("New sch");
+    await page.getByRole("option", { name: /New schedule/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByText("Next 10 times").waitFor();
+    await page.keyboard.press("Escape");
     await page.getByRole("grid", { name: "Schedules" }).focus();
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");

@@ -23,8 +23,8 @@ export function Calendar({ partitions, isChosen, onBegin, onEnter, onExtend }: P
   const days = [...byDay.keys()].sort();
   const first = days[0] ?? "";
   const last = days.at(-1) ?? "";
-  const months = monthsBetween(first, last, MONTHS_SHOWN);
-  const isCut = months.at(-1)?.name !== first.slice(0, 7);
+  const months = monthsBetween(first, last, MONTHS_SHOWN).reverse();
+  const isCut = months[0]?.name !== first.slice(0, 7);
   return (
     <div className="flex flex-wrap gap-x-6 gap-y-4 select-none">
       {months.map((month) => (
@@ -56,7 +56,7 @@ export function Calendar({ partitions, isChosen, onBegin, onEnter, onExtend }: P
           </div>
         </div>
       ))}
-      {isCut && <p className="w-full text-xs text-dim">Months before {months.at(-1)?.name} are left out. Type a range to backfill them.</p>}
+      {isCut && <p className="w-full text-xs text-dim">Months before {months[0]?.name} are left out. Type a range to backfill them.</p>}
     </div>
   );
 }

@@ -15,6 +15,7 @@ import { Status } from "../../ui/status";
 import { Empty, Loading, Unready } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Tabs } from "../../ui/tabs";
+import { Audit } from "../admin/audit-list";
 import { RUNS } from "./dags-page";
 import { Partitions } from "./partitions";
 import { PublishDialog } from "./publish-dialog";
@@ -25,6 +26,7 @@ const Graph = lazy(() => import("../../ui/graph"));
 export function DagPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const [{ tab = "runs" }, setAddress] = useAddress();
+  const isAdmin = useMay("admin");
   const query = useDag(name);
   const dag = query.data;
   if (!dag) return <Page title={name}><Unready query={query} /></Page>;
@@ -45,6 +47,7 @@ export function DagPage() {
             { id: "runs", name: "Runs", content: <Runs name={name} /> },
             { id: "graph", name: "Graph", count: dag.tasks_total, content: <Shape dag={dag} /> },
             ...(assets.length > 0 ? [{ id: "partitions", name: "Partitions", content: <Partitions dag={name} assets={assets} /> }] : []),
+            ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/dags/${name}`} /> }] : []),
           ]}
         />
       </div>

@@ -1,4 +1,5 @@
 import type { Schemas } from "../../api/client";
+import { daysBetween } from "../../lib/days";
 
 type Partition = Schemas["AssetPartition"];
 
@@ -16,12 +17,15 @@ export function wordOf(partition: Partition | undefined): string {
   return partition.last_materialization_at ? "made" : "missing";
 }
 
-/** How many partitions are in each state, for the line above them. */
-export function countsOf(partitions: Partition[]): [string, number][] {
+/** How many partitions are in each state, for the line above them; of days, those between them too. */
+export function countsOf(partitions: Partition[], areDays: boolean): [string, number][] {
   const counts = new Map<string, number>();
   for (const partition of partitions) {
     const word = wordOf(partition).split(":")[0] ?? "";
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
+  const days = areDays ? partitions.map((each) => each.partition).sort() : [];
+  const missing = areDays ? daysBetween(days[0] ?? "", days.at(-1) ?? "") - days.length : 0;
+  if (missing > 0) counts.set("missing", (counts.get("missing") ?? 0) + missing);
   return [...counts];
 }

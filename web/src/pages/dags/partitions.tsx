@@ -6,8 +6,9 @@ import { useMay } from "../../api/me";
 import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { classes } from "../../lib/classes";
+import { count } from "../../lib/format";
 import { Button } from "../../ui/button";
-import { TextField } from "../../ui/field";
+import { inputLook } from "../../ui/field";
 import { Empty, Unready } from "../../ui/states";
 import { Calendar } from "./calendar";
 import { countsOf, lookOf, wordOf } from "./partition-states";
@@ -54,18 +55,18 @@ function Asset({ dag, asset }: { dag: string; asset: string }) {
   if (!partitions.data) return <Unready query={partitions} />;
   return (
     <section aria-label={`Partitions of ${asset}`}>
-      <div className="mb-2 flex flex-wrap items-end gap-3">
-        <h2 className="flex-1 font-semibold">{asset}</h2>
+      <div className="mb-2 flex flex-wrap items-center gap-2">
+        <h2 className="flex-1 text-base font-semibold">{asset}</h2>
         {mayChange && (
           <>
-            <div className="w-64"><TextField name="Partitions, one or a range" value={text} onChange={setText} placeholder="2026-01-01..2026-01-31" /></div>
+            <input aria-label="Partitions, one or a range" value={text} onChange={(event) => setText(event.target.value)} placeholder="2026-01-01..2026-01-31" className={classes(inputLook, "h-7 w-56")} />
             <Button look="primary" disabled={text === ""} onClick={backfill}>Backfill</Button>
           </>
         )}
       </div>
       {rows.length === 0 ? <Empty icon="graph" title="No partition was made yet" /> : (
         <div onPointerDown={() => setIsDragging(true)} onPointerUp={end} onPointerLeave={end}>
-          <p className="mb-2 text-xs text-dim">{countsOf(rows).map(([word, number]) => `${number} ${word}`).join(", ")}. Drag over partitions to choose a range for a backfill.</p>
+          <p className="mb-2 text-xs text-dim">{countsOf(rows, areDays).map(([word, number]) => `${count(number)} ${word}`).join(", ")}.{mayChange && " Drag over partitions, or click with Shift, to choose a range for a backfill."}</p>
           {areDays ? (
             <Calendar partitions={rows} isChosen={isChosen} onBegin={begin} onEnter={enter} onExtend={(key) => choose(range?.[0] ?? key, key)} />
           ) : (

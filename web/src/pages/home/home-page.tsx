@@ -142,7 +142,7 @@ function Rates({ stats }: { stats: Stats }) {
   if (rows.length === 0) return <p className="p-4 text-dim">Nothing has ended in the last hour.</p>;
   const slowest = Math.max(...rows.map((row) => row.p99_ms ?? 0), 1);
   return (
-    <div className="overflow-x-auto px-4 py-2">
+    <div className="relative overflow-x-auto px-4 py-2">
       <table className="w-full text-left">
         <thead className="text-xs text-faint">
           <tr>

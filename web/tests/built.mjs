@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import { extname, join, normalize } from "node:path";
+import { gzipSync } from "node:zlib";
 
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml" };
 const API = /^(v1|docs|openapi\.json|healthz|readyz|metrics)(\/|$)/;
@@ -19,8 +20,9 @@ export async function serve(dist, server) {
     const path = pathname.startsWith(base) ? pathname.slice(base.length) : pathname.slice(1);
     if (incoming.method === "GET" && !API.test(path)) {
       const file = path === "" ? undefined : await readFile(join(dist, normalize(`/${path}`))).catch(() => undefined);
-      outgoing.writeHead(200, { "content-type": file ? (TYPES[extname(path)] ?? "application/octet-stream") : TYPES[".html"], "content-security-policy": policy, "cache-control": "no-cache" });
-      return outgoing.end(file ?? page);
+      const isPacked = file !== undefined && /\bgzip\b/.test(incoming.headers["accept-encoding"] ?? "");
+      outgoing.writeHead(200, { "content-type": file ? (TYPES[extname(path)] ?? "application/octet-stream") : TYPES[".html"], "content-security-policy": policy, "cache-control": "no-cache", ...(isPacked ? { "content-encoding": "gzip" } : {}) });
+      return outgoing.end(isPacked ? gzipSync(file, { level: 9 }) : (file ?? page));
     }
     forward(server, incoming, outgoing);
   };

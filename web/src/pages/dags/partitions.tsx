@@ -59,7 +59,7 @@ function Asset({ dag, asset }: { dag: string; asset: string }) {
         <h2 className="flex-1 text-base font-semibold">{asset}</h2>
         {mayChange && (
           <>
-            <input aria-label="Partitions, one or a range" value={text} onChange={(event) => setText(event.target.value)} placeholder="2026-01-01..2026-01-31" className={classes(inputLook, "h-7 w-56")} />
+            <div className="w-56"><input aria-label="Partitions, one or a range" value={text} onChange={(event) => setText(event.target.value)} placeholder="2026-01-01..2026-01-31" className={classes(inputLook, "h-7")} /></div>
             <Button look="primary" disabled={text === ""} onClick={backfill}>Backfill</Button>
           </>
         )}

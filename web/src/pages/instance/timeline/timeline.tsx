@@ -1,11 +1,10 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef, useState } from "react";
 import { type HistoryEvent, type Instance, hasEnded } from "../../../api/instances";
 import { duration } from "../../../lib/format";
 import { useStored } from "../../../lib/storage";
 import { clockTime, fullTime, useNow } from "../../../lib/time";
-import type { Lane } from "../../../lib/timeline";
 import { Button } from "../../../ui/button";
+import { useRows } from "../../../ui/rows";
 import { Empty } from "../../../ui/states";
 import { Detail } from "./detail";
 import { useAxis, useLanes } from "./lanes";
@@ -15,6 +14,7 @@ import { Ruler } from "./ruler";
 import { clamped, useNameWidth, useView, useWheel } from "./view";
 
 const ROW_PX = 28;
+const OVERSCAN = 10;
 
 type Props = { events: HistoryEvent[]; instance: Instance; isPast: boolean };
 
@@ -34,7 +34,9 @@ export function Timeline({ events, instance, isPast }: Props) {
   const [cursor, setCursor] = useState<number>();
   const scroller = useRef<HTMLDivElement>(null);
   useWheel(scroller, nameWidth, zoom);
-  const virtual = useVirtualizer({ count: lanes.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_PX, overscan: 10 });
+  const visible = useRows(scroller, { count: lanes.length, rowPx: ROW_PX, overscan: OVERSCAN });
+  // Rows that leave at one end come in again at the other: their elements are changed, not made anew.
+  const slots = Math.max(visible.last - visible.first, 1);
   const drag = useRef<number | undefined>(undefined);
   /** A drag pans; the click that ends it selects nothing. */
   const hasPanned = useRef(false);
@@ -63,7 +65,7 @@ export function Timeline({ events, instance, isPast }: Props) {
     const index = lanes.findIndex((lane) => lane.id === selected);
     const next = Math.min(Math.max(index + step, 0), lanes.length - 1);
     setSelected(lanes[next]?.id);
-    virtual.scrollToIndex(next);
+    visible.show(next);
   };
 
   if (lanes.length === 0) return <Empty icon="clock" title="Nothing has been scheduled yet">Activities, timers, signals and children appear here as they begin.</Empty>;
@@ -105,14 +107,14 @@ export function Timeline({ events, instance, isPast }: Props) {
           className="relative min-h-0 flex-1 overflow-x-hidden overflow-y-auto border-t border-line select-none"
         >
           <Ruler axis={axis} view={view} nameWidth={nameWidth} />
-          <div className="relative" style={{ height: virtual.getTotalSize() }}>
-            {virtual.getVirtualItems().map((item) => {
-              const lane = lanes[item.index] as Lane;
+          <div className="relative" style={{ height: visible.totalPx }}>
+            {lanes.slice(visible.first, visible.last).map((lane, offset) => {
+              const index = visible.first + offset;
               return (
                 <LaneRow
-                  key={lane.id}
+                  key={index % slots}
                   lane={lane}
-                  top={item.start}
+                  top={index * ROW_PX}
                   height={ROW_PX}
                   nameWidth={nameWidth}
                   place={place}

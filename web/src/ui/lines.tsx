@@ -21,7 +21,7 @@ export function Lines({ label, at, lines, format, height = HEIGHT }: Props) {
         {lines.map((line) => pieces(line.values).map((piece) => (
           <polyline
             key={`${line.name} ${piece[0]}`}
-            points={piece.length === 1 ? `${x(piece[0] ?? 0) - 0.4},${y(line.values[piece[0] ?? 0] ?? 0)} ${x(piece[0] ?? 0) + 0.4},${y(line.values[piece[0] ?? 0] ?? 0)}` : piece.map((index) => `${x(index)},${y(line.values[index] ?? 0)}`).join(" ")}
+            points={shape(piece.map((index): [number, number] => [x(index), y(line.values[index] ?? 0)]))}
             fill="none"
             stroke={line.colour}
             strokeWidth="1.6"
@@ -38,6 +38,13 @@ export function Lines({ label, at, lines, format, height = HEIGHT }: Props) {
       {first !== undefined && last !== undefined && <TimeEnds from={first} until={last} />}
     </figure>
   );
+}
+
+/** The points of a line; one alone becomes a dash, which shows. */
+function shape(points: [number, number][]): string {
+  const [first] = points;
+  const drawn = first && points.length === 1 ? [[Math.max(first[0] - 0.8, 0), first[1]], [Math.min(first[0] + 0.8, 100), first[1]]] : points;
+  return drawn.map(([x, y]) => `${x},${y}`).join(" ");
 }
 
 /** Where the time of a chart begins and ends. */

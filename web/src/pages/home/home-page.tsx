@@ -65,14 +65,14 @@ function Waiting({ stats: { points, queues } }: { stats: Stats }) {
   const hasQueues = (queues?.length ?? 0) > 1;
   if (!isLate && !hasQueues) return null;
   return (
-    <div className="grid gap-5 lg:grid-cols-2">
-      <Panel title="Lateness of timers" aside={<Legend entries={[["p50", "var(--info)"], ["p99", "var(--warn)"]]} />}>
-        <div className="p-4">
-          {isLate ? (
+    <div className={`grid gap-5 ${isLate && hasQueues ? "lg:grid-cols-2" : ""}`}>
+      {isLate && (
+        <Panel title="Lateness of timers" aside={<Legend entries={[["p50", "var(--info)"], ["p99", "var(--warn)"]]} />}>
+          <div className="p-4">
             <Lines label="Lateness of timers by the minute, p50 and p99" at={points.map((point) => Date.parse(point.at))} format={duration} lines={[{ name: "p50", colour: "var(--info)", values: late("late_p50_ms") }, { name: "p99", colour: "var(--warn)", values: late("late_p99_ms") }]} />
-          ) : <p className="text-dim">No timer was due in the last hour.</p>}
-        </div>
-      </Panel>
+          </div>
+        </Panel>
+      )}
       {hasQueues && queues && (
         <Panel title="Length of the queues" aside={<Legend entries={[["turns", "var(--accent)"], ["activities", "var(--info)"], ["under way", "var(--good)"]]} />}>
           <div className="p-4">

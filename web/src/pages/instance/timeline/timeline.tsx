@@ -35,8 +35,6 @@ export function Timeline({ events, instance, isPast }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   useWheel(scroller, nameWidth, zoom);
   const visible = useRows(scroller, { count: lanes.length, rowPx: ROW_PX, overscan: OVERSCAN });
-  // Rows that leave at one end come in again at the other: their elements are changed, not made anew.
-  const slots = Math.max(visible.last - visible.first, 1);
   const drag = useRef<number | undefined>(undefined);
   /** A drag pans; the click that ends it selects nothing. */
   const hasPanned = useRef(false);
@@ -112,7 +110,7 @@ export function Timeline({ events, instance, isPast }: Props) {
               const index = visible.first + offset;
               return (
                 <LaneRow
-                  key={index % slots}
+                  key={lane.id}
                   lane={lane}
                   top={index * ROW_PX}
                   height={ROW_PX}

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# The web UI's part of the gate: scripts/web.sh [check|update|node] [part of a story's name]
+# The web UI's part of the gate: scripts/web.sh [check|all|figures|update|node] [part of a story's name]
 #   check   (default) builds the UI from its sources, compares what comes out with the committed files, and runs the stories in
 #           a browser against target/debug/segno, or $SEGNO_BIN
+#   all     runs these stories and the long ones: every page with every role, address, state and hostile text. Builds nothing
+#   figures measures the page: load, scrolling, timeline, memory; [name] [--minutes N]. See docs/benchmarks.md
 #   update  takes the API's document from target/debug/segno, generates its types, and builds the files to commit
 #   node    prints where the Node is that it uses, and installs one below target if the machine's is too old
 set -euo pipefail
@@ -79,6 +81,11 @@ check() {
   (cd web && node tests/run.mjs "$@")
 }
 
+provide_browser() {
+  provide_packages
+  command -v chromium >/dev/null || install chromium
+}
+
 update() {
   provide_packages
   (cd web && node scripts/types.mjs --of "$SEGNO_BIN" && npm run build)
@@ -89,7 +96,9 @@ shift || true
 provide_node
 case $what in
   check) check "$@" ;;
+  all) provide_browser && (cd web && node tests/run.mjs --all "$@") ;;
+  figures) provide_browser && (cd web && node tests/figures.mjs "$@") ;;
   update) update ;;
   node) command -v node ;;
-  *) say "check, update or node, not $what" && exit 2 ;;
+  *) say "check, all, figures, update or node, not $what" && exit 2 ;;
 esac

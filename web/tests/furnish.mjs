@@ -87,13 +87,13 @@ async function work(send) {
   }
 }
 
-async function answer(send, { lease, function: name, input }) {
+async function answer(send, { lease, attempt, function: name, input }) {
   if (name === "ship") {
     await send("POST", "work/fail", { lease, message: "the carrier does not answer", code: "carrier-away" });
   } else if (input?.order % 4 === 0) {
     await send("POST", "work/fail", { lease, message: "the card is declined", code: "card-declined", retryable: false });
   } else if (input?.order % 4 === 1) {
-    await send("POST", "work/fail", { lease, message: "the bank timed out", code: "bank-timeout", category: "timeout" });
+    await send("POST", "work/fail", { lease, message: "the bank timed out", code: "bank-timeout", category: "timeout", details: { gateway: `gateway-${attempt}`, seconds: 30 } });
   } else {
     await send("POST", "work/complete", { lease, result: { receipt: `R-${input?.order}` } });
   }

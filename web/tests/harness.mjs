@@ -6,8 +6,11 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { serve } from "./built.mjs";
 
 const BINARY = process.env.SEGNO_BIN ?? new URL("../../target/debug/segno", import.meta.url).pathname;
+/** Files to serve in place of those in the binary. */
+const DIST = process.env.SEGNO_DIST;
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const READY_MS = 20_000;
@@ -32,19 +35,21 @@ async function keyIn(path) {
 }
 
 export class Server {
-  /** A server on a store of its own: open, or with keys; `set` has settings of its own. */
-  static async start({ keys = false, demo = false, set = {} } = {}) {
+  /** A server on a store of its own, or on what `data` has: open, or with keys; `set` has settings of its own. */
+  static async start({ keys = false, demo = false, set = {}, data } = {}) {
     const server = new Server();
     server.port = await freePort();
     server.api = `http://127.0.0.1:${server.port}`;
-    server.page = `${server.api}/`;
-    server.data = await mkdtemp(join(tmpdir(), "segno-web-"));
+    server.data = data ?? (await mkdtemp(join(tmpdir(), "segno-web-")));
     const settings = Object.entries(set).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
     const place = ["--listen", `127.0.0.1:${server.port}`];
     server.arguments = keys
       ? ["serve", ...place, "--store", `segno:${server.data}/store`, "--first-key-file", `${server.data}/key`, ...settings]
-      : ["dev", ...place, "--data", server.data, ...(demo ? [] : ["--without-demo"]), ...settings];
+      : ["dev", ...place, "--data", `${server.data}/store`, ...(demo ? [] : ["--without-demo"]), ...settings];
     await server.run();
+    if (DIST) server.front = await serve(DIST, server.api);
+    server.origin = server.front?.url ?? server.api;
+    server.page = `${server.origin}/`;
     if (keys) server.key = await keyIn(`${server.data}/key`);
     return server;
   }
@@ -61,6 +66,7 @@ export class Server {
   }
 
   async kill() {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     this.process.kill("SIGKILL");
     await once(this.process, "exit");
   }
@@ -76,8 +82,15 @@ export class Server {
     return text === "" ? undefined : JSON.parse(text);
   }
 
-  async stop() {
+  /** Ends the server and leaves what it stored, for another one. */
+  async leave() {
+    this.front?.close();
     await this.kill().catch(() => {});
+    return this.data;
+  }
+
+  async stop() {
+    await this.leave();
     await rm(this.data, { recursive: true, force: true });
   }
 }
@@ -90,15 +103,17 @@ export class Browser {
   }
 
   /** A page on which violations of the policy, failures of scripts and requests to other origins are noted. */
-  async open(url, { theme = "light", width = 1280 } = {}) {
-    const context = await this.chromium.newContext({ viewport: { width, height: 800 }, colorScheme: theme, reducedMotion: "reduce", timezoneId: "Europe/Berlin", locale: "en-GB" });
+  async open(url, { theme = "light", width = 1280, height = 800 } = {}) {
+    const context = await this.chromium.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: "reduce", timezoneId: "Europe/Berlin", locale: "en-GB" });
+    const faults = [];
+    // Noted outside of the page, so that the next document does not make them forgotten.
+    await context.exposeFunction("noteViolation", (text) => faults.push(`policy: ${text}`));
     await context.addInitScript(() => {
-      window.violations = [];
-      document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+      document.addEventListener("securitypolicyviolation", (event) => window.noteViolation(`${event.violatedDirective} ${event.blockedURI}`));
     });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
-    page.faults = [];
+    page.faults = faults;
     const { origin } = new URL(url);
     page.on("pageerror", (error) => page.faults.push(`script: ${error.message}`));
     page.on("dialog", (dialog) => {
@@ -114,10 +129,10 @@ export class Browser {
 
   /** Fails if anything went wrong on the page that its story did not look at. */
   async close(page) {
-    const violations = await page.evaluate(() => window.violations);
-    const faults = [...page.faults, ...violations.map((each) => `policy: ${each}`)];
+    // A round trip: what the page has noted by now has arrived.
+    await page.evaluate(() => 0);
     await page.context().close();
-    if (faults.length > 0) throw new Error(faults.join("\n"));
+    if (page.faults.length > 0) throw new Error(page.faults.join("\n"));
   }
 
   async stop() {

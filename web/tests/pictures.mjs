@@ -7,7 +7,7 @@ import { Browser, Server } from "./harness.mjs";
 
 const GUIDE = fileURLToPath(new URL("../../docs/guide/pictures/", import.meta.url));
 /** Charts and the timeline of a demo have something on them after so long. */
-const LIVED_MS = 40_000;
+const LIVED_MS = 130_000;
 
 const PICTURES = [
   { name: "home", path: "", theme: "light" },

@@ -1,47 +1,75 @@
-// Runs the stories, each a person's errand on a page: node tests/run.mjs [part of a name]
+// Runs the stories, each a person's errand on a page:
+//   node tests/run.mjs [part of a name]          the stories of the gate
+//   node tests/run.mjs --all [part of a name]    these, and the long ones
 import { readdir } from "node:fs/promises";
 import { furnish } from "./furnish.mjs";
 import { Browser, Server } from "./harness.mjs";
 
-const [wanted = ""] = process.argv.slice(2);
-const files = (await readdir(new URL("stories/", import.meta.url))).sort();
-const stories = [];
-for (const file of files) {
-  for (const [name, run] of Object.entries((await import(`./stories/${file}`)).default)) stories.push({ name, run });
+const words = process.argv.slice(2);
+const directories = words.includes("--all") ? ["stories", "long"] : ["stories"];
+const [wanted = ""] = words.filter((word) => !word.startsWith("--"));
+
+/** Stories with servers of their own run beside the others: on two cores, one waits while the other works. */
+const shared = [];
+const apart = [];
+for (const directory of directories) {
+  for (const file of (await readdir(new URL(`${directory}/`, import.meta.url))).sort()) {
+    const module = await import(`./${directory}/${file}`);
+    for (const [name, run] of Object.entries(module.default)) {
+      if (name.includes(wanted)) (module.hasOwnServers ? apart : shared).push({ name, run });
+    }
+  }
 }
 
-const server = await Server.start();
 const browser = await Browser.start();
+const began = Date.now();
 let failed = 0;
 
-/** Runs a story on a page of its own; what went wrong, if anything did. A story that fails once is tried again, and reported. */
-async function attempt(run) {
+/** Runs a story; what went wrong, if anything did. With a server, on a page of its own. */
+async function attempt(run, server) {
   let page;
   try {
+    if (server === undefined) return await run({ browser });
     page = await browser.open(server.page);
     await run({ page, server, browser, go: (path) => page.goto(server.page + path) });
     await browser.close(page);
     return undefined;
   } catch (error) {
     await page?.screenshot({ path: `/tmp/segno-web-${failed}.png` }).catch(() => {});
+    await page?.context().close().catch(() => {});
     return error;
   }
 }
 
-try {
-  await furnish(server.api);
-  for (const { name, run } of stories.filter((story) => story.name.includes(wanted))) {
-    const began = Date.now();
-    const first = await attempt(run);
-    const error = first && (await attempt(run));
+/** Runs stories one after the other. One that fails is tried again, and reported. */
+async function tell(stories, server) {
+  for (const { name, run } of stories) {
+    const started = Date.now();
+    const first = await attempt(run, server);
+    const error = first && (await attempt(run, server));
     const verdict = error ? "FAIL " : first ? "FLAKY" : "ok   ";
-    console.log(`${verdict} ${name} (${Date.now() - began} ms)`);
+    console.log(`${verdict} ${name} (${Date.now() - started} ms)`);
     if (first) console.log(String(first.stack ?? first).replace(/^/gm, "      "));
     if (error) failed += 1;
   }
+}
+
+async function tellShared() {
+  if (shared.length === 0) return;
+  const server = await Server.start();
+  try {
+    await furnish(server.api);
+    await tell(shared, server);
+  } finally {
+    await server.stop();
+  }
+}
+
+try {
+  await Promise.all([tellShared(), tell(apart, undefined)]);
 } finally {
   await browser.stop();
-  await server.stop();
 }
+if (shared.length + apart.length === 0) failed += 1;
 if (failed > 0) process.exitCode = 1;
-console.log(failed === 0 ? "all stories pass" : `${failed} stories fail`);
+console.log(`${failed === 0 ? "all stories pass" : `${failed} stories fail`}, in ${Math.round((Date.now() - began) / 1_000)} s`);

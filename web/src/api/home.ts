@@ -14,9 +14,10 @@ export type Problem = {
   items?: { name: string; count: number }[];
 };
 export type Problems = { at: string; problems: Problem[]; checked: string[]; unknown: { kind: string; reason: string }[] };
-export type Point = { at: string; started: number; completed: number; failed: number; cancelled: number };
+export type Point = { at: string; started: number; completed: number; failed: number; cancelled: number; late_p50_ms?: number | null; late_p99_ms?: number | null };
+export type Depth = { at: string; orchestrator: number; worker: number; delayed: number; locked: number };
 export type Rate = { name: string; completed: number; failed: number; p50_ms?: number; p99_ms?: number };
-export type Stats = { points: Point[]; functions: Rate[]; orchestrations?: Rate[] };
+export type Stats = { points: Point[]; functions: Rate[]; orchestrations?: Rate[]; queues?: Depth[]; failures?: { code: string; count: number }[]; incomplete?: boolean };
 
 const REFRESH_MS = 10_000;
 

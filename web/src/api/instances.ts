@@ -65,6 +65,14 @@ export function useHistory(id: string, execution: number | undefined, isOpen: bo
   return useQuery({ ...historyOf(id, execution, scope), refetchInterval: isOpen ? FOLLOW_MS : false });
 }
 
+/** Histories that are still being read. */
+const parts = new WeakSet<HistoryEvent[]>();
+
+/** Whether more events of this history are on their way. */
+export function isPart(events: HistoryEvent[]): boolean {
+  return parts.has(events);
+}
+
 export function historyOf(id: string, execution: number | undefined, scope: Scope) {
   return queryOptions({
     queryKey: ["instance", id, "history", execution, scope],
@@ -74,15 +82,24 @@ export function historyOf(id: string, execution: number | undefined, scope: Scop
       const known = client.getQueryData<HistoryEvent[]>(queryKey) ?? [];
       const events = [...known];
       let after: number | undefined = events.at(-1)?.id;
+      let shown = known.length;
       for (;;) {
         const page = await data(
           api.GET("/v1/instances/{id}/history", { params: { path: { id }, query: { execution, after, limit: HISTORY_PAGE } } }),
         );
         events.push(...page.events);
         if (page.next_after === undefined || page.next_after === null) {
+          parts.delete(known);
           return events.length === known.length ? known : events;
         }
         after = page.next_after;
+        // A long history is drawn while it is read: after the first page, and then whenever there is twice as much.
+        if (events.length >= shown * 2) {
+          shown = events.length;
+          const part = [...events];
+          parts.add(part);
+          client.setQueryData(queryKey, part);
+        }
       }
     },
   });

@@ -48,6 +48,7 @@ export function follow(client: QueryClient): () => void {
     source = new EventSource(url);
     source.addEventListener("listening", () => {
       reachability.report(true);
+      show(true);
       // What happened while the stream was away is not in it: read the page again.
       if (wasLost) void client.invalidateQueries();
       wasLost = false;
@@ -68,6 +69,7 @@ export function follow(client: QueryClient): () => void {
     });
     source.onerror = () => {
       wasLost = true;
+      show(false);
       if (source?.readyState !== EventSource.CLOSED) {
         reachability.report(false);
         return;
@@ -81,10 +83,16 @@ export function follow(client: QueryClient): () => void {
 
   return () => {
     source?.close();
+    show(false);
     clearTimeout(retry);
     clearTimeout(flush);
     clearTimeout(batches);
   };
+}
+
+/** Marks the page while it follows the stream; tests wait for it. */
+function show(isLive: boolean) {
+  document.documentElement.dataset.live = isLive ? "on" : "off";
 }
 
 /** Tells an event stream that was refused from a server that is away. */

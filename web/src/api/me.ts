@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { setKeyed } from "../lib/command";
 import { request } from "./client";
 import { ApiError } from "./errors";
 import type { Scope } from "./scope";
@@ -32,7 +33,9 @@ export function useMe() {
     queryKey: ["me"],
     queryFn: async () => {
       try {
-        return await request<Me>("/v1/me");
+        const me = await request<Me>("/v1/me");
+        setKeyed(me.authentication === "keys");
+        return me;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return EVERYTHING;
         throw error;

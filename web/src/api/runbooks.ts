@@ -26,12 +26,26 @@ export function useBatch(id: number) {
   return useQuery({ queryKey: ["batch", id, scope], queryFn: () => data(api.GET("/v1/batches/{id}", { params: { path: { id } } })) });
 }
 
-export function useMembers(id: number) {
+export const MEMBER_STATES = ["active", "failed", "removed", "cancelled"] as const;
+export type MemberState = (typeof MEMBER_STATES)[number];
+
+/** The members in a state, or all. */
+export function useMembers(id: number, status: MemberState | undefined) {
   return usePages(
-    ["batch", id, "members"],
-    (cursor) => data(api.GET("/v1/batches/{id}/members", { params: { path: { id }, query: { cursor, limit: MEMBERS_PAGE } } })),
+    ["batch", id, "members", status],
+    (cursor) => data(api.GET("/v1/batches/{id}/members", { params: { path: { id }, query: { status: status && [status], cursor, limit: MEMBERS_PAGE } as never } })),
     (page) => page.members,
   );
+}
+
+/** The member with a key: the server knows it also where the list has not been loaded that far. */
+export function useMemberByKey(id: number, key: string, isWanted: boolean) {
+  const scope = useScope();
+  return useQuery({
+    queryKey: ["batch", id, "key", key, scope],
+    enabled: isWanted && key !== "",
+    queryFn: async () => (await data(api.GET("/v1/batches/{id}/members", { params: { path: { id }, query: { key } } }))).members,
+  });
 }
 
 /** The steps of one member; asked for by rows that are visible, and by no others. */

@@ -14,8 +14,9 @@ export type Axis = {
 
 /** An idle stretch is compressed if it is longer than this share of the time at work. */
 const IDLE_SHARE = 0.6;
-/** What a compressed stretch gets, as a share of the rest. */
+/** What a compressed stretch gets, as a share of the time at work, and what all of them get at most. */
 const GAP_SHARE = 0.14;
+const GAPS_SHARE = 0.7;
 
 type Piece = Interval & { weight: number; isGap: boolean };
 
@@ -71,7 +72,7 @@ function compressed(from: number, until: number, busy: Interval[]): Piece[] {
   const add = (next: number, isIdle: boolean) => {
     if (next <= at) return;
     const isGap = isIdle && next - at > threshold;
-    pieces.push({ from: at, until: next, weight: isGap ? Math.max(time, 1) * GAP_SHARE : next - at, isGap });
+    pieces.push({ from: at, until: next, weight: next - at, isGap });
     at = next;
   };
   for (const each of working) {
@@ -79,6 +80,8 @@ function compressed(from: number, until: number, busy: Interval[]): Piece[] {
     add(each.until, false);
   }
   add(until, true);
+  const gaps = pieces.filter((piece) => piece.isGap);
+  for (const gap of gaps) gap.weight = Math.max(time, 1) * Math.min(GAP_SHARE, GAPS_SHARE / gaps.length);
   return pieces;
 }
 

@@ -11,12 +11,20 @@ export function cli(...words: string[]): string {
   return ["segno", ...words, ...scoped, "--server", window.location.origin + basePath.replace(/\/$/, "")].map(quoted).join(" ");
 }
 
+let isKeyed = false;
+
+/** Whether requests need a key, which is then taken from the environment, as `segno` does. */
+export function setKeyed(value: boolean) {
+  isKeyed = value;
+}
+
 export function curl(method: string, path: string, body?: unknown): string {
   const { namespace, tenant } = scope();
   const url = new URL(window.location.origin + basePath.replace(/\/$/, "") + path);
   if (namespace !== "default" && !path.startsWith("/v1/hooks/")) url.searchParams.set("namespace", namespace);
   if (tenant !== "default") url.searchParams.set("tenant", tenant);
   const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(url.href)];
+  if (isKeyed) parts.push("-H", '"authorization: Bearer $SEGNO_KEY"');
   if (body !== undefined) parts.push("-H", "'content-type: application/json'", "-d", quoted(JSON.stringify(body)));
   return parts.join(" ");
 }

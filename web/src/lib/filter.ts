@@ -55,6 +55,35 @@ export function parseDuration(text: string): number | undefined {
   return match ? Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? 0) : undefined;
 }
 
+/** Fields that a listing takes and a bulk change does not. */
+const LISTED_ONLY: (keyof InstanceQuery)[] = ["parent", "failure", "ended_from", "ended_before", "longer_than_ms", "shorter_than_ms"];
+
+/** The words of a filter that a bulk change cannot take, as they are in the text. */
+export function notForBulk(query: InstanceQuery): string[] {
+  const names: Record<string, string> = { ended_from: "ended", ended_before: "ended", longer_than_ms: "duration", shorter_than_ms: "duration" };
+  return [...new Set(LISTED_ONLY.filter((field) => query[field] !== undefined).map((field) => names[field] ?? field))];
+}
+
+/** The filter as flags of `segno list` and `segno bulk`; `parent` has none. */
+export function flagsOf(query: InstanceQuery): string[] {
+  const flag = (name: string, value: string | undefined) => (value === undefined ? [] : [name, value]);
+  const span = (value: number | undefined) => (value === undefined ? undefined : `${value / 1_000}s`);
+  return [
+    ...flag("--prefix", query.prefix),
+    ...(query.status ?? []).flatMap((status) => ["--status", status]),
+    ...flag("--orchestration", query.orchestration),
+    ...flag("--function", query.function),
+    ...(query.label ?? []).flatMap((label) => ["--label", label]),
+    ...flag("--created-from", query.created_from),
+    ...flag("--created-before", query.created_before),
+    ...flag("--failure", query.failure),
+    ...flag("--ended-from", query.ended_from),
+    ...flag("--ended-before", query.ended_before),
+    ...flag("--longer-than", span(query.longer_than_ms)),
+    ...flag("--shorter-than", span(query.shorter_than_ms)),
+  ];
+}
+
 /** `now` decides what `started:<1h` means; it is rounded to minutes so that the query stays the same for a while. */
 export function parseFilter(text: string, now: number): Filter {
   const filter: Filter = { query: {}, problems: [] };

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Outlet, useNavigate } from "@tanstack/react-router";
+import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { ApiError } from "../api/errors";
 import { follow } from "../api/live";
@@ -56,13 +56,15 @@ function SignedIn() {
   const [isSearching, setIsSearching] = useState(false);
   useEffect(() => follow(client), [client, namespace, tenant]);
   useShortcuts(() => setIsSearching(true));
+  // The address of what is drawn, which is that of the browser once the page's code has been loaded.
+  const path = useRouterState({ select: (state) => state.resolvedLocation?.href });
   return (
     <ChangeProvider>
       <div className="flex h-full flex-col">
         <ConnectionBanner />
         <div className="flex min-h-0 flex-1">
           <Sidebar onSearch={() => setIsSearching(true)} />
-          <main className="min-w-0 flex-1 bg-panel">
+          <main data-path={path} className="min-w-0 flex-1 bg-panel">
             <Outlet />
           </main>
         </div>

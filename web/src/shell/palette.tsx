@@ -1,27 +1,31 @@
 import * as Radix from "@radix-ui/react-dialog";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useDeferredValue, useState } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
 import { api, data } from "../api/client";
 import { useScope } from "../api/scope";
 import { classes } from "../lib/classes";
 import { Icon, type IconName } from "../ui/icon";
+import { commandsOfPage } from "./commands";
 import { ALL_PLACES } from "./navigation";
 
-type Hit = { key: string; name: string; kind: string; icon: IconName; to: string; params?: Record<string, string>; search?: Record<string, string> };
+type Hit = { key: string; name: string; kind: string; icon: IconName; to: string; run?: () => void; params?: Record<string, string>; search?: Record<string, string> };
 
 const PER_KIND = 6;
 
-/** Ctrl-K: pages, and instances, functions, schedules, runbooks and DAGs by name. */
+/** Ctrl-K: pages, what the open page can do, and instances, functions, schedules, runbooks and DAGs by name. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const [text, setText] = useState("");
   const [active, setActive] = useState(0);
   const hits = useHits(useDeferredValue(text.trim()));
+  useEffect(() => document.getElementById(`hit-${active}`)?.scrollIntoView({ block: "nearest" }), [active]);
   const open = (hit: Hit | undefined) => {
     if (!hit) return;
     onClose();
-    void navigate({ to: hit.to, params: hit.params, search: hit.search ?? {} });
+    // Once the palette is closed: a dialog takes the focus, and gives it back to what had it before.
+    if (hit.run) setTimeout(hit.run);
+    else void navigate({ to: hit.to, params: hit.params, search: hit.search ?? {} });
   };
   return (
     <Radix.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
@@ -35,8 +39,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
             aria-expanded="true"
             aria-controls="palette-hits"
             aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
-            aria-label="Search pages, instances, functions, schedules and runbooks"
-            placeholder="Go to a page, an instance, a function…"
+            aria-label="Search pages, actions, instances, functions, schedules and runbooks"
+            placeholder="Find a page, an action, an instance, a function…"
             value={text}
             onChange={(event) => {
               setText(event.target.value);
@@ -83,10 +87,14 @@ function useHits(text: string): Hit[] {
     enabled: text.length > 0,
     placeholderData: (previous) => previous,
   });
+  const [commands] = useState(commandsOfPage);
+  const actions: Hit[] = commands.filter((command) => contains(command.name, text)).map((command, index) => ({
+    key: `action ${index}`, name: command.name, kind: "Action", icon: "bolt", to: ".", run: command.run,
+  }));
   const pages: Hit[] = ALL_PLACES.filter((place) => contains(place.name, text)).map((place) => ({
     key: place.to, name: place.name, kind: "Page", icon: place.icon, to: place.to,
   }));
-  return text === "" ? pages : [...pages, ...(found.data ?? [])];
+  return text === "" ? [...pages, ...actions] : [...pages, ...actions, ...(found.data ?? [])];
 }
 
 function contains(name: string | null | undefined, text: string): boolean {

@@ -12,7 +12,8 @@ export type GraphNode = {
   id: string;
   name: string;
   detail?: string;
-  status: string;
+  /** Absent for what has no state, as the tasks of a document. */
+  status?: string;
   from?: string;
   until?: string;
   ended: boolean;
@@ -64,10 +65,12 @@ function Card({ data }: NodeProps<Node<{ node: GraphNode }>>) {
   const content = (
     <>
       <span className="block truncate font-medium" title={node.name}>{node.name}</span>
-      <span className="flex items-center justify-between gap-2 text-xs text-dim">
-        <Status status={node.status} />
-        {node.from && <Span from={node.from} until={node.until} ended={node.ended} />}
-      </span>
+      {node.status && (
+        <span className="flex items-center justify-between gap-2 text-xs text-dim">
+          <Status status={node.status} />
+          {node.from && <Span from={node.from} until={node.until} ended={node.ended} />}
+        </span>
+      )}
       {node.detail && <span className="block truncate text-[10.5px] text-faint" title={node.detail}>{node.detail}</span>}
     </>
   );

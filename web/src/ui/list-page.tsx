@@ -1,6 +1,7 @@
 import { useAddress } from "../lib/address";
 import { classes } from "../lib/classes";
 import { inputLook } from "./field";
+import { ListMenu } from "./list-menu";
 import { Page } from "./page";
 import { Empty, Unready } from "./states";
 import type { IconName } from "./icon";
@@ -20,20 +21,23 @@ type Props<T> = {
   textOf?: (row: T) => (string | null | undefined)[];
   empty: { icon: IconName; title: string; text: React.ReactNode };
   above?: React.ReactNode;
+  /** The same list as a command and as a request; with it the list can be copied and exported. */
+  same?: { command: string[]; path: string };
 };
 
 /** A page that is one list with a filter in the address. */
-export function ListPage<T>({ title, actions, query, rows, columns, rowId, onOpen, textOf, empty, above }: Props<T>) {
+export function ListPage<T>({ title, actions, query, rows, columns, rowId, onOpen, textOf, empty, above, same }: Props<T>) {
   const [{ q = "" }, setAddress] = useAddress();
   const wanted = q.toLowerCase();
   const shown = textOf && wanted !== "" ? rows.filter((row) => textOf(row).some((text) => text?.toLowerCase().includes(wanted))) : rows;
   return (
-    <Page title={title} actions={actions}>
+    <Page title={title} actions={<>{same && <ListMenu name={title.toLowerCase().replaceAll(" ", "-")} rows={() => shown as object[]} {...same} />}{actions}</>}>
       <div className="flex h-full flex-col">
         {above}
         {textOf && (
           <div className="border-b border-line px-5 py-2">
             <input data-filter aria-label="Filter" value={q} placeholder="Filter" onChange={(event) => setAddress({ q: event.target.value || undefined })} className={classes(inputLook, "h-7.5 max-w-md")} />
+            {query.hasNextPage && q !== "" && <span className="ml-3 text-xs text-warn">Rows that are not loaded yet are not searched: scroll down to load them.</span>}
           </div>
         )}
         <div className="min-h-0 flex-1">

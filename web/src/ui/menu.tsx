@@ -1,10 +1,13 @@
 import * as Radix from "@radix-ui/react-dropdown-menu";
 import { classes } from "../lib/classes";
+import { useCommands } from "../shell/commands";
 import { Icon } from "./icon";
 
 export type MenuItem = { name: string; onSelect: () => void; danger?: boolean; checked?: boolean; disabled?: boolean } | "line";
 
 export function Menu({ trigger, items, label }: { trigger: React.ReactNode; items: MenuItem[]; label?: string }) {
+  const offered = items.filter((item) => item !== "line" && !item.disabled && !item.checked) as Exclude<MenuItem, "line">[];
+  useCommands(offered.map((item) => ({ name: label && label !== "More" ? `${label}: ${item.name}` : item.name, run: item.onSelect })));
   return (
     <Radix.Root>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>

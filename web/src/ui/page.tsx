@@ -12,9 +12,9 @@ export function Page({ title, heading, actions, children }: {
   }, [title]);
   return (
     <div className="flex h-full min-h-0 flex-col">
-      <header className="flex min-h-12 shrink-0 flex-wrap items-center gap-3 border-b border-line px-5 py-2">
-        <h1 className="min-w-0 flex-1 truncate text-base font-semibold">{heading ?? title}</h1>
-        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      <header className="flex min-h-12 shrink-0 flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-2 max-md:px-3">
+        <h1 className="min-w-0 flex-1 truncate text-base font-semibold max-md:basis-full">{heading ?? title}</h1>
+        {actions && <div data-actions className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>
       <div className="min-h-0 flex-1 overflow-auto">{children}</div>
     </div>

@@ -29,7 +29,7 @@ const FILL: Record<Tone, string> = {
 export function Status({ status, className }: { status: string; className?: string }) {
   const tone = toneOf(status);
   return (
-    <span className={classes("inline-flex items-center gap-1.5 whitespace-nowrap", className)}>
+    <span className={classes("inline-flex items-center gap-1.5 align-bottom whitespace-nowrap", className)}>
       <StatusMark status={status} />
       <span className={tone === "bad" || tone === "warn" ? TEXT[tone] : "text-text"}>{words(status)}</span>
     </span>

@@ -1,6 +1,6 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { classes } from "../lib/classes";
+import { useRows } from "./rows";
 
 export type Column<T> = {
   id: string;
@@ -19,6 +19,8 @@ type Props<T> = {
   onOpen?: (row: T) => void;
   selected?: Set<string>;
   onSelect?: (id: string, isRange: boolean) => void;
+  /** Selects all rows that are loaded, or none. */
+  onSelectAll?: (isWanted: boolean) => void;
   onEnd?: () => void;
   isLoadingMore?: boolean;
   onPointerInside?: (isInside: boolean) => void;
@@ -33,24 +35,17 @@ export function Table<T>(props: Props<T>) {
   const { columns, rows, rowId, onOpen, selected, onSelect, onEnd } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(-1);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: OVERSCAN,
-    getItemKey: (index) => rowId(rows[index] as T),
-  });
-  const items = virtual.getVirtualItems();
-  const last = items.at(-1)?.index ?? 0;
+  const visible = useRows(scroller, { count: rows.length, rowPx: ROW_PX, overscan: OVERSCAN });
+  const { last } = visible;
   useEffect(() => {
-    if (last >= rows.length - OVERSCAN * 2) onEnd?.();
+    if (last > 0 && last >= rows.length - OVERSCAN * 2) onEnd?.();
   }, [last, rows.length, onEnd]);
 
   const template = (onSelect ? "36px " : "") + columns.map((column) => column.width).join(" ");
   const move = (index: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, index));
     setActive(next);
-    virtual.scrollToIndex(next);
+    visible.show(next);
   };
   const onKeyDown = (event: React.KeyboardEvent) => {
     const row = rows[active];
@@ -79,35 +74,47 @@ export function Table<T>(props: Props<T>) {
     >
       <div className="min-w-max">
         <div role="row" className="sticky top-0 z-10 grid items-center border-b border-line bg-bg px-3" style={{ gridTemplateColumns: template, height: 30 }}>
-          {onSelect && <span role="columnheader" aria-label="Selected" />}
+          {onSelect && (
+            <span role="columnheader" aria-label="Selected" className="flex px-2">
+              {props.onSelectAll && (
+                <input
+                  type="checkbox"
+                  aria-label="Select all loaded rows"
+                  checked={rows.length > 0 && (selected?.size ?? 0) >= rows.length && rows.every((row) => selected?.has(rowId(row)))}
+                  onChange={(event) => props.onSelectAll?.(event.target.checked)}
+                  className="accent-(--accent)"
+                />
+              )}
+            </span>
+          )}
           {columns.map((column) => (
             <span key={column.id} role="columnheader" className={classes("truncate px-2 text-xs font-medium text-faint", column.right && "text-right")}>
               {column.name}
             </span>
           ))}
         </div>
-        <div className="relative" style={{ height: virtual.getTotalSize() }}>
-          {items.map((item) => {
-            const row = rows[item.index] as T;
+        <div className="relative" style={{ height: visible.totalPx }}>
+          {rows.slice(visible.first, visible.last).map((row, offset) => {
+            const index = visible.first + offset;
             const id = rowId(row);
             return (
               <div
-                key={item.key}
+                key={id}
                 role="row"
-                aria-rowindex={item.index + 2}
+                aria-rowindex={index + 2}
                 aria-selected={selected?.has(id)}
                 data-row={id}
                 onClick={(event) => {
-                  setActive(item.index);
+                  setActive(index);
                   if (!(event.target as HTMLElement).closest("a,button,input")) onOpen?.(row);
                 }}
                 className={classes(
                   "absolute inset-x-0 grid items-center border-b border-line/60 px-3",
                   onOpen && "cursor-pointer",
                   selected?.has(id) ? "bg-selected" : "hover:bg-hover",
-                  item.index === active && "shadow-[inset_2px_0_0_var(--accent)]",
+                  index === active && "shadow-[inset_2px_0_0_var(--accent)]",
                 )}
-                style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${item.start}px)` }}
+                style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${index * ROW_PX}px)` }}
               >
                 {onSelect && (
                   <span role="gridcell" className="flex px-2">

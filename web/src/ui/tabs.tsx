@@ -5,7 +5,7 @@ export type Tab = { id: string; name: string; count?: number; content: React.Rea
 export function Tabs({ tabs, value, onChange, label }: { tabs: Tab[]; value: string; onChange: (id: string) => void; label: string }) {
   const current = tabs.some((tab) => tab.id === value) ? value : (tabs[0]?.id ?? "");
   return (
-    <Radix.Root value={current} onValueChange={onChange} className="flex min-h-0 flex-1 flex-col">
+    <Radix.Root value={current} onValueChange={onChange} className="flex h-full min-h-0 flex-1 flex-col">
       <Radix.List aria-label={label} className="flex shrink-0 gap-1 overflow-x-auto border-b border-line px-4">
         {tabs.map((tab) => (
           <Radix.Trigger

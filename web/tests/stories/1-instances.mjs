@@ -20,7 +20,7 @@ export default {
   "a started instance is on the list within a second": async ({ page, go, server }) => {
     await go("instances?q=story-live");
     await page.getByText("No instance matches this filter").waitFor();
-    await page.waitForTimeout(300);
+    await page.waitForFunction(() => document.documentElement.dataset.live === "on");
     const began = Date.now();
     await server.send("POST", "instances", { orchestration: "greet", id: "story-live-1", input: { name: "Ada", wait: true } });
     await page.getByRole("link", { name: "story-live-1" }).waitFor();
@@ -41,6 +41,7 @@ export default {
     await page.getByLabel("Select story-bulk-1").check();
     await page.getByLabel("Select story-bulk-2").check();
     await page.getByRole("toolbar").getByRole("button", { name: "Pause" }).click();
+    await page.getByText("2 instances would be paused.").waitFor();
     await page.getByLabel("Reason").fill("a story");
     await page.getByRole("button", { name: "Pause them" }).click();
     await page.getByText("2 instances changed.").waitFor();
@@ -58,11 +59,16 @@ export default {
     await page.getByRole("button", { name: "Cancel them" }).click();
     await page.getByText("3 instances changed.").waitFor();
     await page.getByRole("button", { name: "Done" }).click();
+    await go("instances?q=function:charge%20failure:bank-timeout");
+    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("menuitem", { name: "Delete all that match…" }).click();
+    await page.getByText("cannot filter by failure").waitFor();
+    assert.ok(await page.getByRole("button", { name: "Count what it hits" }).isDisabled());
   },
   "an instance shows its timeline, waits for a signal, and gets it from the page": async ({ page, go }) => {
     await go("instances/order-1001");
     await page.getByRole("grid", { name: "Timeline" }).getByText("hello", { exact: true }).waitFor();
-    await page.getByText("signal wave").click();
+    await page.getByText("signal wave", { exact: true }).click();
     await page.getByRole("complementary", { name: "About signal wave" }).waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByRole("menuitem", { name: "Raise a signal…" }).click();
@@ -73,15 +79,24 @@ export default {
   "time travel shows the state as of an event, in the address": async ({ page, go }) => {
     await go("instances/order-1001?at=2");
     await page.getByText(/2 of \d+: ActivityScheduled/).waitFor();
+    await page.getByRole("note").getByText("In progress then: hello").waitFor();
     assert.equal(await page.getByText("signal wave").count(), 0);
     await page.getByRole("button", { name: "Back to now" }).click();
-    await page.getByText("signal wave").waitFor();
+    await page.getByText("signal wave", { exact: true }).waitFor();
   },
   "events are filtered, and failed ones found": async ({ page, go }) => {
     await go("instances/invoke:charge-1?tab=events");
     await page.getByRole("button", { name: "Failed only" }).click();
     await page.getByRole("listitem").filter({ hasText: "ActivityAttemptFailed" }).first().click();
     await page.getByRole("region", { name: /Event \d+/ }).getByText("bank-timeout").waitFor();
+  },
+  "what differs between two failed attempts is shown": async ({ page, go }) => {
+    await go("instances/invoke:charge-1?tab=data");
+    const difference = page.getByLabel("Attempt 2 compared with the one before");
+    await difference.getByText("details.gateway").waitFor();
+    await difference.getByText("gateway-1").waitFor();
+    await difference.getByText("gateway-2").waitFor();
+    assert.equal(await difference.getByText("seconds").count(), 0);
   },
   "an instance is paused with a reason, and resumed": async ({ page, go, server }) => {
     await server.send("POST", "instances", { orchestration: "greet", id: "story-pause", input: { name: "Ada", wait: true } });

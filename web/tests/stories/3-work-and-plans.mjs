@@ -51,10 +51,15 @@ export default {
     await page.waitForURL((url) => url.href !== before);
     await page.getByRole("link", { name: "earlier run" }).waitFor();
   },
-  "partitions of an asset are shown": async ({ page, go }) => {
+  "a drag over partitions chooses the range of a backfill": async ({ page, go }) => {
     await go("dags/greetings?tab=partitions");
-    await page.getByRole("button", { name: "2026-01-05" }).click();
-    assert.equal(await page.getByLabel("Partitions, one or a range").inputValue(), "2026-01-05");
+    await page.getByRole("button", { name: "2026-01-05: made" }).hover();
+    await page.mouse.down();
+    await page.getByRole("button", { name: "2026-01-06: made" }).hover();
+    await page.mouse.up();
+    assert.equal(await page.getByLabel("Partitions, one or a range").inputValue(), "2026-01-05..2026-01-06");
+    await page.getByRole("button", { name: "Backfill" }).click();
+    await page.getByRole("dialog").getByText("for the partitions 2026-01-05..2026-01-06").waitFor();
   },
   "a query is answered as a table and as a chart": async ({ page, go }) => {
     await go("sql");

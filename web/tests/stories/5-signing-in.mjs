@@ -23,6 +23,8 @@ async function withKeys(browser, story, options = {}) {
   }
 }
 
+export const hasOwnServers = true;
+
 export default {
   "a key signs in, is kept nowhere, and signs out": async ({ browser }) => {
     await withKeys(browser, async (server, open) => {
@@ -108,7 +110,7 @@ export default {
     await withKeys(
       browser,
       async (server, open) => {
-        proxy.forwardTo(server.api);
+        proxy.forwardTo(server.origin);
         await server.send("PUT", "functions/charge", { executor: "remote" }, { "if-none-match": "*" });
         const page = await open("instances", { at: proxy.url });
         await signIn(page, server.key);

@@ -27,7 +27,7 @@ export function ActionDetail({ id, onClose }: { id: string; onClose: () => void 
       isDangerous: verb !== "run",
       description: { run: "If it has ended, it is done once more.", cancel: "If it waits, it ends; if it runs, it is told to stop.", delete: "What runs of it goes on." }[verb],
       run: () => (verb === "run" ? data(api.POST("/v1/actions/{id}/run", { params })) : verb === "cancel" ? data(api.POST("/v1/actions/{id}/cancel", { params })) : data(api.DELETE("/v1/actions/{id}", { params }))),
-      cli: () => cli("action", verb, id),
+      cli: verb === "delete" ? undefined : () => cli("action", verb, id),
       curl: () => (verb === "delete" ? curl("DELETE", `/v1/actions/${id}`) : curl("POST", `/v1/actions/${id}/${verb}`)),
     });
   };

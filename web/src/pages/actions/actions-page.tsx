@@ -41,6 +41,7 @@ export function ActionsPage() {
       <ListPage
         title="Actions"
         actions={mayChange && <Button look="primary" icon="plus" onClick={() => setIsNew(true)}>New action</Button>}
+        same={{ command: ["action", "list"], path: "/v1/actions" }}
         query={actions}
         rows={actions.rows}
         columns={COLUMNS}

@@ -2,7 +2,7 @@ import { useMay } from "../../api/me";
 import { useAddress } from "../../lib/address";
 import { Page } from "../../ui/page";
 import { Tabs } from "../../ui/tabs";
-import { Audit } from "./audit-list";
+import { AuditLog } from "./audit-list";
 import { Keys } from "./keys";
 import { Sessions } from "./sessions";
 import { System } from "./system";
@@ -21,7 +21,7 @@ export function AdminPage() {
           { id: "system", name: "Node and store", content: <System /> },
           ...(isAdmin
             ? [
-                { id: "audit", name: "Audit", content: <Audit /> },
+                { id: "audit", name: "Audit", content: <AuditLog /> },
                 { id: "keys", name: "Keys", content: <Keys /> },
                 { id: "sessions", name: "Sessions", content: <Sessions /> },
               ]

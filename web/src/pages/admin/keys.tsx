@@ -22,7 +22,7 @@ export function Keys() {
   });
   if (!keys.data) return <Unready query={keys} />;
   return (
-    <div className="p-5">
+    <div className="relative overflow-x-auto p-5">
       <div className="mb-3 flex justify-end"><Button look="primary" icon="plus" onClick={() => setIsNew(true)}>New key</Button></div>
       {keys.rows.length === 0 ? <Empty icon="gear" title="There are no keys">Without keys the server answers local requests only.</Empty> : (
         <table className="w-full text-left">

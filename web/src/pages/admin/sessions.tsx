@@ -21,7 +21,7 @@ export function Sessions() {
   if (!sessions.data) return <Unready query={sessions} />;
   if (sessions.rows.length === 0) return <Empty icon="gear" title="No browser is signed in" />;
   return (
-    <div className="p-5">
+    <div className="relative overflow-x-auto p-5">
       <table className="w-full max-w-3xl text-left">
         <thead className="text-xs text-faint"><tr>{["Key", "Signed in", "Ends", ""].map((name, index) => <th key={index} className="h-8 border-b border-line pr-4 font-medium">{name || <span className="sr-only">Actions</span>}</th>)}</tr></thead>
         <tbody>

@@ -1,6 +1,7 @@
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { type BatchDetails, type Member, type Step, useBatch, useMembers } from "../../api/runbooks";
+import { type BatchDetails, MEMBER_STATES, type Member, type Step, useBatch, useMembers } from "../../api/runbooks";
+import { useAddress } from "../../lib/address";
 import { count, plural } from "../../lib/format";
 import { Icon } from "../../ui/icon";
 import { Page } from "../../ui/page";
@@ -17,7 +18,8 @@ export function BatchPage() {
   const { id: text } = useParams({ strict: false }) as { id: string };
   const id = Number(text);
   const query = useBatch(id);
-  const members = useMembers(id);
+  const [{ view }] = useAddress();
+  const members = useMembers(id, MEMBER_STATES.find((state) => state === view));
   const [open, setOpen] = useState<{ member: Member; step?: Step }>();
   const batch = query.data;
   if (!batch) return <Page title={`Batch ${text}`}><Unready query={query} /></Page>;
@@ -39,7 +41,7 @@ export function BatchPage() {
         <Phases batch={batch} />
         <div className="flex min-h-0 flex-1">
           <div className="min-w-0 flex-1">
-            {members.data ? <Matrix batch={batch} members={members} onOpen={(member, step) => setOpen({ member, step })} /> : <Unready query={members} />}
+            <Matrix batch={batch} members={members} onOpen={(member, step) => setOpen({ member, step })} />
           </div>
           {open && <MemberPanel batch={batch.id} member={open.member} step={open.step} onClose={() => setOpen(undefined)} />}
         </div>

@@ -23,7 +23,7 @@ function PhaseCard({ batch, phase }: { batch: BatchDetails; phase: Phase }) {
   const isHeld = phase.approval_requested_at && !phase.approved_at && phase.status !== "completed";
   return (
     <li className="min-w-52 flex-1 rounded-lg border border-line bg-panel px-3 py-2">
-      <div className="flex items-center gap-2">
+      <div className="flex h-7 items-center gap-2">
         <span className="min-w-0 flex-1 truncate font-medium" title={phase.phase_name}>{phase.phase_name}</span>
         <PhaseMenu batch={batch} phase={phase} />
       </div>

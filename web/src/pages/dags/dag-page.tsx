@@ -10,10 +10,12 @@ import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Menu } from "../../ui/menu";
 import { Page } from "../../ui/page";
+import { Prose } from "../../ui/prose";
 import { Status } from "../../ui/status";
 import { Empty, Loading, Unready } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Tabs } from "../../ui/tabs";
+import { Audit } from "../admin/audit-list";
 import { RUNS } from "./dags-page";
 import { Partitions } from "./partitions";
 import { PublishDialog } from "./publish-dialog";
@@ -24,6 +26,7 @@ const Graph = lazy(() => import("../../ui/graph"));
 export function DagPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const [{ tab = "runs" }, setAddress] = useAddress();
+  const isAdmin = useMay("admin");
   const query = useDag(name);
   const dag = query.data;
   if (!dag) return <Page title={name}><Unready query={query} /></Page>;
@@ -35,7 +38,7 @@ export function DagPage() {
       actions={<Actions dag={dag} />}
     >
       <div className="flex h-full flex-col">
-        {dag.description && <p className="border-b border-line px-5 py-2 text-dim">{dag.description}</p>}
+        {dag.description && <p className="border-b border-line px-5 py-2 text-dim"><Prose text={dag.description} /></p>}
         <Tabs
           label="Parts of the DAG"
           value={tab}
@@ -44,6 +47,7 @@ export function DagPage() {
             { id: "runs", name: "Runs", content: <Runs name={name} /> },
             { id: "graph", name: "Graph", count: dag.tasks_total, content: <Shape dag={dag} /> },
             ...(assets.length > 0 ? [{ id: "partitions", name: "Partitions", content: <Partitions dag={name} assets={assets} /> }] : []),
+            ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/dags/${name}`} /> }] : []),
           ]}
         />
       </div>
@@ -60,7 +64,7 @@ function Runs({ name }: { name: string }) {
 }
 
 function Shape({ dag }: { dag: Schemas["DagDetails"] }) {
-  const nodes = dag.tasks.map((task) => ({ id: task.key, name: task.key, detail: task.function ?? task.orchestration ?? undefined, status: "planned", ended: true }));
+  const nodes = dag.tasks.map((task) => ({ id: task.key, name: task.key, detail: task.function ?? task.orchestration ?? undefined, ended: true }));
   const edges = dag.tasks.flatMap((task) => (task.depends_on ?? []).map((from) => ({ from, to: task.key })));
   return <Suspense fallback={<Loading />}><Graph label="Tasks" nodes={nodes} edges={edges} /></Suspense>;
 }

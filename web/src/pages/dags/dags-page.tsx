@@ -66,11 +66,11 @@ export function DagsPage() {
   return (
     <>
       {view === "dags" ? (
-        <ListPage title="DAG runs" actions={actions} query={dags} rows={dags.rows} columns={DAGS} rowId={(row) => row.name} textOf={(row) => [row.name, row.description]} onOpen={(row) => void navigate({ to: "/dags/$name", params: { name: row.name }, search: {} })} empty={{ icon: "graph", title: "No DAGs", text: "A DAG is a set of tasks and what they depend on, in one YAML file." }} />
+        <ListPage title="DAG runs" actions={actions} same={{ command: ["dag", "list"], path: "/v1/dags" }} query={dags} rows={dags.rows} columns={DAGS} rowId={(row) => row.name} textOf={(row) => [row.name, row.description]} onOpen={(row) => void navigate({ to: "/dags/$name", params: { name: row.name }, search: {} })} empty={{ icon: "graph", title: "No DAGs", text: "A DAG is a set of tasks and what they depend on, in one YAML file." }} />
       ) : view === "backfills" ? (
-        <ListPage title="DAG runs" actions={actions} query={backfills} rows={backfills.rows} columns={columns} rowId={(row) => row.id} textOf={(row) => [row.dag, row.id, row.status]} empty={{ icon: "graph", title: "No backfills", text: "A backfill runs a DAG for a range of partitions. Select partitions on the page of a DAG." }} />
+        <ListPage title="DAG runs" actions={actions} same={{ command: ["backfill", "list"], path: "/v1/backfills" }} query={backfills} rows={backfills.rows} columns={columns} rowId={(row) => row.id} textOf={(row) => [row.dag, row.id, row.status]} empty={{ icon: "graph", title: "No backfills", text: "A backfill runs a DAG for a range of partitions. Select partitions on the page of a DAG." }} />
       ) : (
-        <ListPage title="DAG runs" actions={actions} query={runs} rows={runs.rows} columns={RUNS} rowId={(row) => row.id} textOf={(row) => [row.dag, row.id, row.run_key, row.status]} onOpen={(row) => void navigate({ to: "/runs/$id", params: { id: row.id }, search: {} })} empty={{ icon: "graph", title: "No runs", text: "Start one on the page of a DAG." }} />
+        <ListPage title="DAG runs" actions={actions} same={{ command: ["run", "list"], path: "/v1/runs" }} query={runs} rows={runs.rows} columns={RUNS} rowId={(row) => row.id} textOf={(row) => [row.dag, row.id, row.run_key, row.status]} onOpen={(row) => void navigate({ to: "/runs/$id", params: { id: row.id }, search: {} })} empty={{ icon: "graph", title: "No runs", text: "Start one on the page of a DAG." }} />
       )}
       {isNew && <PublishDialog onClose={() => setIsNew(false)} />}
     </>

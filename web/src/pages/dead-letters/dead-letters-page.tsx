@@ -36,6 +36,7 @@ export function DeadLettersPage() {
     <>
       <ListPage
         title="Dead letters"
+        same={{ command: ["dead-letters", "list"], path: "/v1/dead-letters" }}
         query={letters}
         rows={letters.rows}
         columns={COLUMNS}

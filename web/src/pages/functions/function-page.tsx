@@ -2,11 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { useStats } from "../../api/home";
 import { type Instance, hasEnded } from "../../api/instances";
 import { useMay } from "../../api/me";
 import { useScope } from "../../api/scope";
 import { useWorkers } from "../../api/workers";
 import { cli, curl } from "../../lib/command";
+import { count, duration } from "../../lib/format";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Id } from "../../ui/id";
@@ -15,12 +17,14 @@ import { Page, Panel } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Span, Time } from "../../ui/time";
+import { Audit } from "../admin/audit-list";
 import { FunctionDialog } from "./function-dialog";
 
 export function FunctionPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const scope = useScope();
   const query = useQuery({ queryKey: ["functions", name, scope], queryFn: () => data(api.GET("/v1/functions/{name}", { params: { path: { name } } })) });
+  const isAdmin = useMay("admin");
   const workers = useWorkers().rows.filter((worker) => worker.functions.includes(name));
   const found = query.data;
   if (!found) return <Page title={name}><Unready query={query} /></Page>;
@@ -40,10 +44,40 @@ export function FunctionPage() {
             {workers.length === 0 && <li className="p-4 text-dim">No worker has asked for it in the last two minutes.</li>}
           </ul>
         </Panel>
+        <LastHour name={name} />
         <Calls title="Last failures" name={name} status={["failed"]} />
         <Calls title="Last calls" name={name} status={undefined} />
+        {isAdmin && <Panel title="Audit" className="lg:col-span-2"><Audit resource={`/v1/functions/${name}`} /></Panel>}
       </div>
     </Page>
+  );
+}
+
+/** How often it ran, how it ended, and how long it took. */
+function LastHour({ name }: { name: string }) {
+  const stats = useStats();
+  const rate = stats.data?.functions.find((each) => each.name === name);
+  const ended = (rate?.completed ?? 0) + (rate?.failed ?? 0);
+  const figures: [string, string, string?][] = [
+    ["completed", count(rate?.completed ?? 0)],
+    ["failed", count(rate?.failed ?? 0), rate?.failed ? "text-bad" : ""],
+    ["of those that ended have failed", ended === 0 ? "–" : `${(((rate?.failed ?? 0) / ended) * 100).toFixed(1)}%`, rate?.failed ? "text-bad" : ""],
+    ["run time, p50", typeof rate?.p50_ms === "number" ? duration(rate.p50_ms) : "–"],
+    ["run time, p99", typeof rate?.p99_ms === "number" ? duration(rate.p99_ms) : "–"],
+  ];
+  return (
+    <Panel title="Calls" className="lg:col-span-2" aside={<span className="text-xs text-faint">last hour</span>}>
+      {stats.data ? (
+        <dl className="flex flex-wrap gap-x-10 gap-y-3 p-4">
+          {figures.map(([label, value, tone = ""]) => (
+            <div key={label}>
+              <dd className={`text-lg font-semibold tabular-nums ${tone}`}>{value}</dd>
+              <dt className="text-xs text-faint">{label}</dt>
+            </div>
+          ))}
+        </dl>
+      ) : <Unready query={stats} />}
+    </Panel>
   );
 }
 

@@ -44,6 +44,7 @@ export function FunctionsPage() {
       <ListPage
         title="Functions"
         actions={mayChange && <Button look="primary" icon="plus" onClick={() => setIsNew(true)}>New function</Button>}
+        same={{ command: ["functions", "list"], path: "/v1/functions" }}
         query={functions}
         rows={functions.rows}
         columns={columns}

@@ -5,7 +5,9 @@ import { type Instance, hasEnded, nameOf } from "../../api/instances";
 import { useMay } from "../../api/me";
 import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
+import { toast } from "../../shell/toasts";
 import { Button } from "../../ui/button";
+import { copyText } from "../../ui/copy";
 import { Menu, type MenuItem } from "../../ui/menu";
 import { SendDialog } from "./send";
 
@@ -55,18 +57,25 @@ export function InstanceActions({ instance }: { instance: Instance }) {
         await data(api.DELETE("/v1/instances/{id}", { params: { path: { id }, query: isOpen ? { force: true } : {} } }));
         void navigate({ to: "/instances", search: {} });
       },
-      done: "Deleted", cli: () => cli("delete", id), curl: () => curl("DELETE", path),
+      done: "Deleted", cli: () => cli("delete", id, ...(isOpen ? ["--force"] : [])), curl: () => curl("DELETE", isOpen ? `${path}?force=true` : path),
     });
   const again = () =>
     void navigate({ to: "/start", search: { name: nameOf(instance), view: instance.function ? "function" : "orchestration", q: id } });
 
+  const copy = async (text: string) => toast((await copyText(text)) ? "Copied" : "The browser does not let the page copy");
+  const copies: MenuItem[] = [
+    { name: "Copy as CLI", onSelect: () => void copy(cli("show", id)) },
+    { name: "Copy as curl", onSelect: () => void copy(curl("GET", path)) },
+  ];
+  if (!mayChange) return <Menu label="More" trigger={<Button icon="more" aria-label="More" />} items={copies} />;
   const items: MenuItem[] = [
+    ...copies,
+    "line",
     { name: "Start again with changed input…", onSelect: again },
     ...(isOpen ? [] : [{ name: "Restart…", onSelect: restart }]),
     "line",
     { name: "Delete…", danger: true, onSelect: remove },
   ];
-  if (!mayChange) return null;
   return (
     <>
       {isOpen && !instance.call && (

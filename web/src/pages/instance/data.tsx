@@ -1,4 +1,5 @@
 import type { HistoryEvent, Instance } from "../../api/instances";
+import { Diff } from "../../ui/diff";
 import { Json } from "../../ui/json";
 import { Facts, Panel } from "../../ui/page";
 import { Badge } from "../../ui/status";
@@ -25,11 +26,13 @@ export function DataTab({ instance, events }: { instance: Instance; events: Hist
       {(instance.call?.failed_attempts?.length ?? 0) > 0 && (
         <Panel title="Failed attempts" className="lg:col-span-2">
           <ol className="divide-y divide-line">
-            {instance.call?.failed_attempts?.map((attempt) => (
+            {instance.call?.failed_attempts?.map((attempt, index) => (
               <li key={attempt.attempt} className="flex gap-4 px-4 py-2">
                 <span className="w-20 text-dim">Attempt {attempt.attempt}</span>
                 <span className="w-28 text-dim"><Time at={attempt.failed_at} /></span>
-                <span className="min-w-0 flex-1 break-words text-bad">{attempt.failure.code ?? attempt.failure.category}: {attempt.failure.message}</span>
+                <span className="min-w-0 flex-1 break-words text-bad">{attempt.failure.code ?? attempt.failure.category}: {attempt.failure.message}
+                  {index > 0 && <Diff label={`Attempt ${attempt.attempt} compared with the one before`} before={instance.call?.failed_attempts?.[index - 1]?.failure} after={attempt.failure} />}
+                </span>
               </li>
             ))}
           </ol>

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import type { HistoryEvent } from "../../api/instances";
 import { classes } from "../../lib/classes";
 import { clockTime, fullTime } from "../../lib/time";
@@ -29,7 +29,8 @@ export function Events({ events }: { events: HistoryEvent[] }) {
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
     overscan: 15,
-    getItemKey: (index) => shown[index]?.id ?? index,
+    // The same function while the events are the same: all are measured again for another one.
+    getItemKey: useCallback((index: number) => shown[index]?.id ?? index, [shown]),
   });
   const toggle = (id: number) => {
     const next = new Set(open);

@@ -11,7 +11,7 @@ type Props = { query: ReturnType<typeof useExecutions>; shown: number | undefine
 export function Executions({ query, shown, onShow }: Props) {
   if (!query.data) return <Unready query={query} />;
   return (
-    <div className="p-5">
+    <div className="relative overflow-x-auto p-5">
       <table className="w-full max-w-3xl text-left">
         <thead className="text-xs text-faint">
           <tr>{["Execution", "Status", "Started", "Duration", "Events", ""].map((name) => <th key={name} className="h-8 border-b border-line font-medium">{name}</th>)}</tr>

@@ -1,13 +1,15 @@
 import { Link } from "@tanstack/react-router";
-import { type Explanation, type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
+import { type Explanation, type HistoryEvent, type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
 import { duration } from "../../lib/format";
 import { millis, useNow } from "../../lib/time";
+import { Prose } from "../../ui/prose";
 import { Badge } from "../../ui/status";
 import { Icon } from "../../ui/icon";
 import { Span, Time } from "../../ui/time";
+import { Past } from "./past";
 
 /** What it is, what it waits for and until when, and what it belongs to. */
-export function Header({ instance }: { instance: Instance }) {
+export function Header({ instance, past }: { instance: Instance; past?: HistoryEvent[] }) {
   const started = instance.start_at ?? instance.created_at;
   return (
     <div className="shrink-0 border-b border-line px-5 py-3">
@@ -28,7 +30,7 @@ export function Header({ instance }: { instance: Instance }) {
           <Link key={key} to="/instances" search={{ q: `label.${key}=${value}` }}><Badge>{key}={value}</Badge></Link>
         ))}
       </div>
-      <Situation instance={instance} />
+      {past ? <Past events={past} /> : <Situation instance={instance} />}
     </div>
   );
 }
@@ -81,7 +83,7 @@ function Situation({ instance }: { instance: Instance }) {
     <div className="mt-2">
       <p className="flex items-start gap-2" role="note">
         <Icon name={instance.status === "paused" ? "pause" : "clock"} size={15} className={`mt-0.5 shrink-0 ${instance.status === "paused" ? "text-warn" : "text-info"}`} />
-        <span>{words}{wakes && <Countdown until={wakes} />}</span>
+        <span><Prose text={words} />{wakes && <Countdown until={wakes} />}</span>
       </p>
       {explanation && <Waits explanation={explanation} />}
     </div>
@@ -98,7 +100,7 @@ function Waits({ explanation: { waits, complete } }: { explanation: Explanation 
     <ul className="mt-1 ml-6 text-xs text-dim" aria-label="What it waits for">
       {waits.slice(0, WAITS_SHOWN).map((wait) => (
         <li key={`${wait.kind}-${wait.event ?? ""}`} className="flex flex-wrap gap-x-3">
-          <span className="text-text">{wait.detail}</span>
+          <span className="text-text"><Prose text={wait.detail} /></span>
           <span>since <Time at={wait.since} /></span>
           {wait.until && <span>{wait.state === "held" ? "lease until" : "until"} <Time at={wait.until} /></span>}
           {wait.attempt !== undefined && wait.attempt > 1 && <span>attempt {wait.attempt}</span>}

@@ -1,7 +1,8 @@
 import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { hasEnded, useExecutions, useHistory, useInstance, useTree } from "../../api/instances";
+import { hasEnded, isPart, useExecutions, useHistory, useInstance, useTree } from "../../api/instances";
 import { useAddress } from "../../lib/address";
+import { count } from "../../lib/format";
 import { Page } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
@@ -45,7 +46,13 @@ export function InstancePage() {
       actions={<InstanceActions instance={instance} />}
     >
       <div className="flex h-full min-h-0 flex-col">
-        <Header instance={instance} />
+        {events && isPart(events) && (
+          <p role="status" className="flex items-center gap-2 border-b border-line bg-bg px-5 py-1 text-xs text-dim">
+            <span className="size-2 animate-shimmer rounded-full bg-accent" aria-hidden="true" />
+            {count(events.length)} events so far. More are being read.
+          </p>
+        )}
+        <Header instance={instance} past={at === undefined ? undefined : seen} />
         {events && (tab === "timeline" || tab === "events") && (
           <TimeTravel events={events} at={at} onChange={(next) => setAddress({ at: next })} />
         )}

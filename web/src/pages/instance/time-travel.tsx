@@ -23,8 +23,8 @@ export function TimeTravel({ events, at, onChange }: Props) {
         onChange={(change) => show(Number(change.target.value))}
         className="h-1 min-w-24 flex-1 accent-(--accent)"
       />
-      <span className="w-80 truncate text-xs tabular-nums" title={event?.at}>
-        {index} of {events.length}{event && at !== undefined && `: ${event.kind}, ${fullTime(Date.parse(event.at))}`}
+      <span className="truncate text-xs tabular-nums md:w-80" title={event?.at}>
+        {`${index} of ${events.length}`}<span className="max-md:hidden">{event && `: ${event.kind}, ${fullTime(Date.parse(event.at))}`}</span>
       </span>
       {at !== undefined && <Button look="ghost" onClick={() => onChange(undefined)}>Back to now</Button>}
     </div>

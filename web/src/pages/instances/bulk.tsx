@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
-import type { InstanceQuery } from "../../lib/filter";
+import { type Instance, hasEnded } from "../../api/instances";
+import { type InstanceQuery, flagsOf, notForBulk } from "../../lib/filter";
 import { count, plural } from "../../lib/format";
 import { cli, curl } from "../../lib/command";
 import { Button } from "../../ui/button";
@@ -13,7 +14,8 @@ export type BulkAction = Schemas["BulkAction"];
 const CAPITAL: Record<BulkAction, string> = { cancel: "Cancel", pause: "Pause", resume: "Resume", delete: "Delete" };
 const AT_ONCE = 6;
 
-type Target = { ids: string[] } | { filter: InstanceQuery };
+/** Rows that were chosen, or all that a filter has. */
+type Target = { rows: Instance[] } | { filter: InstanceQuery };
 type Progress = { done: number; failed: { id: string; why: string }[]; total: number | undefined; isOver: boolean };
 
 /** Changes many instances: what it hits is counted before, and how far it is is shown while it runs. */
@@ -22,7 +24,9 @@ export function BulkDialog({ action, target, onClose }: { action: BulkAction; ta
   const [preview, setPreview] = useState<Schemas["BulkResult"]>();
   const [progress, setProgress] = useState<Progress>();
   const [error, setError] = useState<unknown>();
-  const isById = "ids" in target;
+  const isById = "rows" in target;
+  const chosen = isById ? split(action, target.rows) : undefined;
+  const unknown = isById ? [] : notForBulk(target.filter);
   const body = (dryRun: boolean, cursor?: string): Schemas["Bulk"] => ({
     action,
     filter: isById ? {} : target.filter,
@@ -42,11 +46,11 @@ export function BulkDialog({ action, target, onClose }: { action: BulkAction; ta
   const look = () => guarded(async () => setPreview(await data(api.POST("/v1/instances/bulk", { body: body(true) }))));
   const run = () =>
     guarded(async () => {
-      if (isById) await changeEach(action, target.ids, reason || undefined, setProgress);
+      if (isById) await changeEach(action, (chosen?.changes ?? []).map((row) => row.id), reason || undefined, setProgress);
       else await changeMatching((cursor) => data(api.POST("/v1/instances/bulk", { body: body(false, cursor) })), setProgress);
     });
 
-  const text = isById ? plural(target.ids.length, "selected instance") : "all instances that match the filter";
+  const text = isById ? plural(target.rows.length, "selected instance") : "all instances that match the filter";
   const isReady = isById || preview !== undefined;
   return (
     <Dialog
@@ -58,23 +62,29 @@ export function BulkDialog({ action, target, onClose }: { action: BulkAction; ta
           <Button look="primary" disabled={!progress.isOver} onClick={onClose}>{progress.isOver ? "Done" : "Working…"}</Button>
         ) : (
           <>
-            {!isById && (
+            {!isById && unknown.length === 0 && (
               <div className="mr-auto flex">
-                <Copy text={cli("bulk", action, ...filterFlags(target.filter))}>Copy as CLI</Copy>
+                <Copy text={cli("bulk", action, ...flagsOf(target.filter), ...(reason ? ["--reason", reason] : []))}>Copy as CLI</Copy>
                 <Copy text={curl("POST", "/v1/instances/bulk", body(false))}>Copy as curl</Copy>
               </div>
             )}
             <Button look="ghost" onClick={onClose}>Cancel</Button>
             {isReady ? (
-              <Button look={action === "resume" ? "primary" : "danger"} onClick={() => void run()}>{CAPITAL[action]} them</Button>
+              <Button look={action === "resume" ? "primary" : "danger"} disabled={chosen?.changes.length === 0} onClick={() => void run()}>{CAPITAL[action]} them</Button>
             ) : (
-              <Button look="primary" onClick={() => void look()}>Count what it hits</Button>
+              <Button look="primary" disabled={unknown.length > 0} onClick={() => void look()}>Count what it hits</Button>
             )}
           </>
         )
       }
     >
       <div className="flex flex-col gap-3">
+        {unknown.length > 0 && (
+          <p role="alert" className="text-warn">
+            A change of all that match cannot filter by {unknown.join(" or ")}. Remove that from the filter, or select rows: the box in the first line selects all that are loaded.
+          </p>
+        )}
+        {chosen && !progress && <Chosen action={action} {...chosen} />}
         {!progress && action !== "delete" && action !== "resume" && <TextField name="Reason" value={reason} onChange={setReason} placeholder="Why?" />}
         {preview && !progress && <Preview preview={preview} action={action} />}
         {progress && <Bar progress={progress} />}
@@ -84,13 +94,43 @@ export function BulkDialog({ action, target, onClose }: { action: BulkAction; ta
   );
 }
 
-function Preview({ preview, action }: { preview: Schemas["BulkResult"]; action: string }) {
+type Split = { changes: Instance[]; left: Instance[] };
+
+/** What a change would do to rows, by the states that the page shows. The server decides again for each. */
+function split(action: BulkAction, rows: Instance[]): Split {
+  const isHit = (row: Instance) => {
+    if (action === "delete") return hasEnded(row.status);
+    if (action === "resume") return row.status === "paused";
+    return !hasEnded(row.status) && (action !== "pause" || row.status !== "paused");
+  };
+  return { changes: rows.filter(isHit), left: rows.filter((row) => !isHit(row)) };
+}
+
+const DONE: Record<BulkAction, string> = { cancel: "cancelled", pause: "paused", resume: "resumed", delete: "deleted" };
+const IDS_SHOWN = 5;
+
+function Chosen({ action, changes, left }: Split & { action: BulkAction }) {
+  const states = [...new Set(left.map((row) => row.status))].map((status) => `${left.filter((row) => row.status === status).length} ${status}`);
+  return (
+    <div>
+      <p className="text-base"><strong>{plural(changes.length, "instance")}</strong> would be {DONE[action]}.</p>
+      {changes.length > 0 && (
+        <p className="mt-1 truncate text-dim" title={changes.map((row) => row.id).join("\n")}>
+          {changes.slice(0, IDS_SHOWN).map((row) => row.id).join(", ")}{changes.length > IDS_SHOWN && ` and ${count(changes.length - IDS_SHOWN)} more`}
+        </p>
+      )}
+      {left.length > 0 && <p className="mt-1 text-dim">Left as they are: {states.join(", ")}.</p>}
+    </div>
+  );
+}
+
+function Preview({ preview, action }: { preview: Schemas["BulkResult"]; action: BulkAction }) {
   const left = Object.entries(preview.left ?? {}).filter(([, value]) => (value ?? 0) > 0);
   return (
     <div>
       <p className="text-base">
         {preview.next_cursor ? "At least " : ""}
-        <strong>{plural(preview.would_change ?? 0, "instance")}</strong> would be {action === "cancel" ? "cancelled" : `${action}d`.replace("eed", "ed")}; {count(preview.matched)} match.
+        <strong>{plural(preview.would_change ?? 0, "instance")}</strong> would be {DONE[action]}; {count(preview.matched)} match.
       </p>
       {left.length > 0 && <p className="mt-1 text-dim">Left as they are: {left.map(([why, value]) => `${count(value ?? 0)} ${why.replaceAll("_", " ")}`).join(", ")}.</p>}
     </div>
@@ -153,14 +193,4 @@ async function changeMatching(step: (cursor: string | undefined) => Promise<Sche
     cursor = result.next_cursor ?? undefined;
     report({ ...progress, isOver: cursor === undefined });
   } while (cursor !== undefined);
-}
-
-function filterFlags(filter: InstanceQuery): string[] {
-  return [
-    ...(filter.prefix ? ["--prefix", filter.prefix] : []),
-    ...(filter.status ?? []).flatMap((status) => ["--status", status]),
-    ...(filter.orchestration ? ["--orchestration", filter.orchestration] : []),
-    ...(filter.function ? ["--function", filter.function] : []),
-    ...(filter.label ?? []).flatMap((label) => ["--label", label]),
-  ];
 }

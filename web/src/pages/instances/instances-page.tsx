@@ -2,21 +2,22 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, data } from "../../api/client";
-import { type Instance, useInstances } from "../../api/instances";
+import { type Instance, nameOf, useInstances } from "../../api/instances";
 import { onChanges } from "../../api/live";
 import { useMay } from "../../api/me";
 import { useAddress } from "../../lib/address";
-import { parseFilter } from "../../lib/filter";
+import { type InstanceQuery, flagsOf, parseFilter } from "../../lib/filter";
 import { plural } from "../../lib/format";
 import { useStored } from "../../lib/storage";
 import { Button } from "../../ui/button";
+import { ListMenu } from "../../ui/list-menu";
 import { Menu } from "../../ui/menu";
 import { Page } from "../../ui/page";
+import { Prose } from "../../ui/prose";
 import { Empty, Unready } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { type BulkAction, BulkDialog } from "./bulk";
 import { COLUMNS, SHOWN_AT_FIRST } from "./columns";
-import { exportRows } from "./export";
 import { FilterBar } from "./filter-bar";
 import { useSelection } from "./selection";
 import { Views } from "./views";
@@ -53,17 +54,14 @@ export function InstancesPage() {
               onSelect: () => setShown(shown.includes(column.id) ? shown.filter((id) => id !== column.id) : [...shown, column.id]),
             }))}
           />
-          <Menu
-            label="More"
-            trigger={<Button icon="more" aria-label="More" />}
-            items={[
-              { name: "Export loaded rows as CSV", onSelect: () => exportRows(rows) },
-              ...(mayChange
-                ? (["line", ...ACTIONS.map((action) => ({ name: `${action[0]?.toUpperCase()}${action.slice(1)} all that match…`, danger: action === "delete", onSelect: () => setBulk({ action, all: true }) }))] as const)
-                : []),
-            ]}
+          <ListMenu
+            name="instances"
+            rows={() => rows.map(exported)}
+            command={["list", ...flagsOf(filter.query)]}
+            path={pathOf(filter.query)}
+            more={mayChange ? ["line", ...ACTIONS.map((action) => ({ name: `${action[0]?.toUpperCase()}${action.slice(1)} all that match…`, danger: action === "delete", onSelect: () => setBulk({ action, all: true }) }))] : []}
           />
-          <Button look="primary" icon="plus" onClick={() => void navigate({ to: "/start", search: {} })}>Start</Button>
+          {mayChange && <Button look="primary" icon="plus" onClick={() => void navigate({ to: "/start", search: {} })}>Start</Button>}
         </>
       }
     >
@@ -83,7 +81,7 @@ export function InstancesPage() {
             <Unready query={list} />
           ) : rows.length === 0 && !list.hasNextPage ? (
             <Empty title={q ? "No instance matches this filter" : "Nothing has run yet"}>
-              {q ? <Button onClick={() => setText("")}>Clear the filter</Button> : "Start one from the page, with `segno start`, or over the API."}
+              {q ? <Button onClick={() => setText("")}>Clear the filter</Button> : <Prose text="Start one from the page, with `segno start`, or over the API." />}
             </Empty>
           ) : (
             <Table<Instance>
@@ -94,6 +92,7 @@ export function InstancesPage() {
               onOpen={(row) => void navigate({ to: "/instances/$id", params: { id: row.id }, search: {} })}
               selected={selection.ids}
               onSelect={mayChange ? selection.toggle : undefined}
+              onSelectAll={mayChange ? selection.selectAll : undefined}
               onEnd={list.hasNextPage && !list.isFetchingNextPage && !list.isError ? () => void list.fetchNextPage() : undefined}
               isLoadingMore={list.isFetchingNextPage}
               onPointerInside={fresh.setPointerInside}
@@ -113,7 +112,7 @@ export function InstancesPage() {
       {bulk && (
         <BulkDialog
           action={bulk.action}
-          target={bulk.all ? { filter: filter.query } : { ids: [...selection.ids] }}
+          target={bulk.all ? { filter: filter.query } : { rows: rows.filter((row) => selection.ids.has(row.id)) }}
           onClose={() => {
             setBulk(undefined);
             selection.clear();
@@ -125,10 +124,21 @@ export function InstancesPage() {
   );
 }
 
+/** A row of an export: what the list shows, without inputs and results. */
+function exported(row: Instance) {
+  const { id, status, kind, created_at, completed_at, labels } = row;
+  return { id, status, runs: nameOf(row), made_by: kind ?? "", created_at, completed_at: completed_at ?? "", failure_code: row.failure?.code ?? row.failure?.category ?? "", failure: row.failure?.message ?? "", labels: labels ?? {} };
+}
+
+function pathOf(query: InstanceQuery): string {
+  const search = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, String(each)])));
+  return `/v1/instances${search.size > 0 ? `?${search}` : ""}`;
+}
+
 const QUIET_MS = 500;
 
 /**
- * Rows that are shown change in place. New ones are added at once while nobody points at the list; otherwise they
+ * Rows that are shown change in place. New ones are added at once while the pointer is elsewhere; otherwise they
  * are counted, so that no row moves under the pointer.
  */
 function useFreshRows(text: string) {

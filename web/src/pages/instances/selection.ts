@@ -22,6 +22,7 @@ export function useSelection(rows: Instance[]) {
     },
     [rows],
   );
+  const selectAll = useCallback((isWanted: boolean) => setIds(new Set(isWanted ? rows.map((row) => row.id) : [])), [rows]);
   const clear = useCallback(() => setIds(new Set()), []);
-  return { ids, toggle, clear };
+  return { ids, toggle, selectAll, clear };
 }

@@ -13,14 +13,15 @@ export function RunActions({ run }: { run: Schemas["RunDetails"] }) {
   const { id } = run;
   const params = { path: { id } };
   if (!mayChange) return null;
+  const first = run.tasks.filter((task) => (task.depends_on ?? []).length === 0).map((task) => task.key);
+  const again = run.status === "succeeded" ? { from: "subset" as const, tasks: first, downstream: true } : {};
   const rerun = () => change({
     title: "Rerun", verb: "Rerun", description: run.status === "succeeded" ? "It succeeded; all of its tasks run again, as a new run." : "What did not succeed runs again, as a new run.",
     run: async () => {
-      const body = run.status === "succeeded" ? { from: "subset" as const, tasks: run.tasks.filter((task) => (task.depends_on ?? []).length === 0).map((task) => task.key), downstream: true } : {};
-      const started = await data(api.POST("/v1/runs/{id}/rerun", { params, body }));
+      const started = await data(api.POST("/v1/runs/{id}/rerun", { params, body: again }));
       void navigate({ to: "/runs/$id", params: { id: started.id }, search: {} });
     },
-    done: "New run started", cli: () => cli("run", "rerun", id), curl: () => curl("POST", `/v1/runs/${id}/rerun`, {}),
+    done: "New run started", cli: () => cli("run", "rerun", id, ...("tasks" in again ? [...first.flatMap((key) => ["--task", key]), "--downstream"] : [])), curl: () => curl("POST", `/v1/runs/${id}/rerun`, again),
   });
   const toggle = () => {
     const verb = run.is_paused ? "resume" : "pause";

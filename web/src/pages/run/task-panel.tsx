@@ -38,7 +38,7 @@ export function TaskPanel({ run, task: key, onClose }: { run: Schemas["RunDetail
     const body = { tasks: [key], downstream: true };
     change({
       title: `Clear ${key}`, verb: "Clear it", description: "It and everything downstream runs again in this run.",
-      run: () => data(api.POST("/v1/runs/{id}/clear", { params: { path: { id: run.id } }, body })), cli: () => cli("task", "clear", run.id, key, "--downstream"), curl: () => curl("POST", `/v1/runs/${run.id}/clear`, body),
+      run: () => data(api.POST("/v1/runs/{id}/clear", { params: { path: { id: run.id } }, body })), cli: () => cli("task", "clear", run.id, key), curl: () => curl("POST", `/v1/runs/${run.id}/clear`, body),
     });
   };
   const mark = (status: "succeeded" | "failed" | "skipped") => () => change({

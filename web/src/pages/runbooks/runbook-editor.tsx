@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { api, data } from "../../api/client";
+import { useMay } from "../../api/me";
 import type { Runbook } from "../../api/runbooks";
 import { curl } from "../../lib/command";
 import { plural } from "../../lib/format";
@@ -27,6 +28,7 @@ const TYPING_MS = 400;
 export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
   const client = useQueryClient();
   const navigate = useNavigate();
+  const mayPublish = useMay("operate");
   const published = useQuery({
     queryKey: ["runbooks", runbook?.name, "text", runbook?.active_version],
     enabled: runbook !== undefined,
@@ -54,7 +56,7 @@ export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
   };
   return (
     <div className="flex h-full min-h-96 flex-col gap-3">
-      <div className="min-h-0 flex-1"><LazyEditor label="Runbook" language="yaml" value={shown} onChange={setText} problems={problems} /></div>
+      <div className="min-h-60 flex-1"><LazyEditor label="Runbook" language="yaml" value={shown} onChange={setText} problems={problems} /></div>
       <div role="status" className="max-h-32 overflow-auto">
         {problems.map((problem, index) => <p key={index} className={problem.isWarning ? "text-warn" : "text-bad"}>{problem.line}:{problem.column} {problem.text}</p>)}
         {checked.data && (
@@ -67,7 +69,7 @@ export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
       {error !== undefined && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
       <div className="flex items-center">
         <Copy text={curl("POST", "/v1/runbooks", { yaml_content: shown })}>Copy as curl</Copy>
-        <Button look="primary" className="ml-auto" disabled={checked.error !== null || name === undefined} onClick={() => void publish()}>Publish</Button>
+        {mayPublish && <Button look="primary" className="ml-auto" disabled={checked.error !== null || name === undefined || checked.data?.is_new === false} onClick={() => void publish()}>Publish</Button>}
       </div>
     </div>
   );

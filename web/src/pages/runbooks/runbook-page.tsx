@@ -14,6 +14,7 @@ import { Page } from "../../ui/page";
 import { Empty, Unready } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { Tabs } from "../../ui/tabs";
+import { Audit } from "../admin/audit-list";
 import { NewBatch } from "./new-batch";
 import { RunbookEditor } from "./runbook-editor";
 import { DataSource } from "./data-source";
@@ -23,6 +24,7 @@ export function RunbookPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const scope = useScope();
   const [{ tab = "batches" }, setAddress] = useAddress();
+  const isAdmin = useMay("admin");
   const [isNew, setIsNew] = useState(false);
   const query = useQuery({ queryKey: ["runbooks", name, scope], queryFn: () => data(api.GET("/v1/runbooks/{name}", { params: { path: { name } } })) });
   const isUnpublished = query.error instanceof ApiError && query.error.status === 404;
@@ -38,6 +40,7 @@ export function RunbookPage() {
           { id: "batches", name: "Batches", content: <Batches name={name} /> },
           { id: "edit", name: "Document", content: <div className="h-full p-5"><RunbookEditor runbook={query.data} /></div> },
           { id: "source", name: "Data source", content: <DataSource runbook={query.data} /> },
+          ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/runbooks/${name}`} /> }] : []),
         ]}
       />
       {isNew && <NewBatch runbook={name} onClose={() => setIsNew(false)} />}

@@ -43,8 +43,8 @@ export function RunbooksPage() {
     </>
   );
   return view === "runbooks" ? (
-    <ListPage title="Runbooks" actions={actions} query={runbooks} rows={runbooks.rows} columns={RUNBOOKS} rowId={(row) => row.name} textOf={(row) => [row.name, row.description]} onOpen={(row) => void navigate({ to: "/runbooks/$name", params: { name: row.name }, search: {} })} empty={{ icon: "book", title: "No runbooks", text: "A runbook takes the members of a batch through phases, at times relative to its start." }} />
+    <ListPage title="Runbooks" actions={actions} same={{ command: ["runbook", "list"], path: "/v1/runbooks" }} query={runbooks} rows={runbooks.rows} columns={RUNBOOKS} rowId={(row) => row.name} textOf={(row) => [row.name, row.description]} onOpen={(row) => void navigate({ to: "/runbooks/$name", params: { name: row.name }, search: {} })} empty={{ icon: "book", title: "No runbooks", text: "A runbook takes the members of a batch through phases, at times relative to its start." }} />
   ) : (
-    <ListPage title="Runbooks" actions={actions} query={batches} rows={batches.rows} columns={BATCHES} rowId={(row) => String(row.id)} textOf={(row) => [row.runbook_name, String(row.id), row.status]} onOpen={(row) => void navigate({ to: "/batches/$id", params: { id: String(row.id) }, search: {} })} empty={{ icon: "book", title: "No batches", text: "A batch is a list of members that a runbook takes through its phases. Make one on the page of a runbook." }} />
+    <ListPage title="Runbooks" actions={actions} same={{ command: ["batch", "list"], path: "/v1/batches" }} query={batches} rows={batches.rows} columns={BATCHES} rowId={(row) => String(row.id)} textOf={(row) => [row.runbook_name, String(row.id), row.status]} onOpen={(row) => void navigate({ to: "/batches/$id", params: { id: String(row.id) }, search: {} })} empty={{ icon: "book", title: "No batches", text: "A batch is a list of members that a runbook takes through its phases. Make one on the page of a runbook." }} />
   );
 }

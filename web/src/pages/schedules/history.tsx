@@ -15,7 +15,7 @@ export function History({ query, onExplain }: Props) {
   if (!query.data) return <Unready query={query} />;
   if (query.rows.length === 0) return <Empty icon="clock" title="No occurrence yet" />;
   return (
-    <div className="px-4 pb-3">
+    <div className="relative overflow-x-auto px-4 pb-3">
       <table className="w-full text-left">
         <thead className="text-xs text-faint">
           <tr>{["Occurrence", "Decision", "Outcome", "Why", ""].map((name) => <th key={name} className="h-8 border-b border-line pr-4 font-medium">{name}</th>)}</tr>

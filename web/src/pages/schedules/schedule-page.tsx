@@ -13,6 +13,7 @@ import { Facts, Page, Panel } from "../../ui/page";
 import { Badge, Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
+import { Audit } from "../admin/audit-list";
 import { Backfill } from "./backfill";
 import { Explain } from "./explain";
 import { HeatMap } from "./heat-map";
@@ -25,6 +26,7 @@ export function SchedulePage() {
   const query = useRecurring(id);
   const next = useNextTimes(id, 10);
   const history = useRecurringHistory(id);
+  const isAdmin = useMay("admin");
   const [moment, setMoment] = useState<string>();
   const schedule = query.data;
   if (!schedule) return <Page title="Schedule"><Unready query={query} /></Page>;
@@ -38,6 +40,7 @@ export function SchedulePage() {
         <div className="flex min-w-0 flex-col gap-5">
           <About schedule={schedule} />
           <Panel title="History"><History query={history} onExplain={setMoment} /></Panel>
+          {isAdmin && <Panel title="Audit"><Audit resource={id} /></Panel>}
         </div>
         <div className="flex flex-col gap-5">
           <Panel title="Next 10 times"><div className="p-4">{next.data ? <NextTimes preview={next.data} /> : <Unready query={next} />}</div></Panel>

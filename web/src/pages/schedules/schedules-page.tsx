@@ -14,12 +14,12 @@ import { ScheduleDialog } from "./schedule-dialog";
 const COLUMNS: Column<Summary>[] = [
   { id: "status", name: "Status", width: "100px", cell: (row) => <Status status={row.status} /> },
   { id: "name", name: "Schedule", width: "minmax(150px,1fr)", cell: (row) => <Link to="/schedules/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">{row.name ?? row.id}</Link> },
-  { id: "schedule", name: "When", width: "minmax(220px,1.6fr)", cell: (row) => <span title={row.cron_expr ?? undefined}>{row.schedule}</span> },
+  { id: "schedule", name: "When", width: "minmax(260px,2fr)", cell: (row) => <span title={[row.schedule, row.cron_expr].filter(Boolean).join("\n")}>{row.schedule}</span> },
   { id: "runs", name: "Runs", width: "minmax(100px,.8fr)", cell: targetOf },
   { id: "next", name: "Next", width: "120px", cell: (row) => <Time at={row.next_execution_at} /> },
   { id: "last", name: "Last", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.last_executed_at} /></span> },
   { id: "recent", name: "Last outcomes", width: "120px", cell: (row) => <Dots outcomes={row.recent ?? []} /> },
-  { id: "count", name: "Runs", width: "80px", right: true, cell: (row) => count(row.execution_count) },
+  { id: "count", name: "Count", width: "80px", right: true, cell: (row) => count(row.execution_count) },
   { id: "labels", name: "Labels", width: "minmax(100px,.8fr)", cell: (row) => <span className="flex gap-1">{Object.entries(row.labels).map(([key, value]) => <Badge key={key}>{key}={value}</Badge>)}</span> },
 ];
 
@@ -45,6 +45,7 @@ export function SchedulesPage() {
       <ListPage
         title="Schedules"
         actions={mayChange && <Button look="primary" icon="plus" onClick={() => setIsCreating(true)}>New schedule</Button>}
+        same={{ command: ["recurring", "list"], path: "/v1/recurring" }}
         query={list}
         rows={list.rows}
         columns={COLUMNS}

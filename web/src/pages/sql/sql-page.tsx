@@ -55,7 +55,7 @@ export function SqlPage() {
           <Copy text={cli("sql", text)}>Copy as CLI</Copy>
           <Copy text={curl("POST", "/v1/sql", { query: text })}>Copy as curl</Copy>
           <Button disabled={!answer} onClick={() => answer && download("answer.csv", "text/csv", csv(answer.columns, answer.rows))}>CSV</Button>
-          <Button look="primary" icon="play" disabled={run.isPending} onClick={() => run.mutate(text)} title="Ctrl and Enter">{run.isPending ? "Running…" : "Run"}</Button>
+          <Button look="primary" icon="play" disabled={run.isPending} onClick={() => run.mutate(text)} title="Ctrl-Enter">{run.isPending ? "Running…" : "Run"}</Button>
         </>
       }
     >
@@ -70,7 +70,7 @@ export function SqlPage() {
           ) : answer ? (
             <Result answer={answer} view={view} onView={(next) => setAddress({ view: next === "table" ? undefined : next })} />
           ) : (
-            <Empty icon="table" title="No answer yet">Ctrl and Enter runs the query. Nothing is written.</Empty>
+            <Empty icon="table" title="Run the query to see its rows">Ctrl-Enter runs it. A query only reads: it changes nothing.</Empty>
           )}
         </div>
       </div>
@@ -92,7 +92,7 @@ function Result({ answer, view, onView }: { answer: Answer; view: string; onView
   return (
     <>
       <p role="status" className="px-4 pb-1 text-xs text-faint">
-        {plural(answer.rows.length, "row")}{answer.truncated && " (cut)"} · {count(read)} read in {answer.fetch_ms} ms, evaluated in {answer.evaluate_ms} ms
+        {plural(answer.rows.length, "row")}{answer.truncated && " (more were left out)"} · {count(read)} read in {answer.fetch_ms} ms, evaluated in {answer.evaluate_ms} ms
       </p>
       <Tabs
         label="Answer"

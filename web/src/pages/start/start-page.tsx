@@ -3,6 +3,7 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { historyOf } from "../../api/instances";
+import { useMay } from "../../api/me";
 import { useScope } from "../../api/scope";
 import { useAddress } from "../../lib/address";
 import { cli, curl } from "../../lib/command";
@@ -23,6 +24,7 @@ export function StartPage() {
   const [{ view, name = "", q: copyOf }, setAddress] = useAddress();
   const what: What = view === "orchestration" ? "orchestration" : "function";
   const navigate = useNavigate();
+  const mayStart = useMay("operate");
   const targets = useTargets(what);
   const [text, setText] = useState("");
   const [id, setId] = useState("");
@@ -35,6 +37,7 @@ export function StartPage() {
   const request = requestOf({ what, name, id, labels, startAt, input: parsed.value });
 
   const submit = async () => {
+    if (!mayStart) return;
     setError(undefined);
     try {
       const started = what === "function"
@@ -79,7 +82,7 @@ export function StartPage() {
             <div className="flex items-center gap-1">
               <Copy text={request.cli}>Copy as CLI</Copy>
               <Copy text={curl("POST", request.path, request.body)}>Copy as curl</Copy>
-              <Button type="submit" look="primary" className="ml-auto" disabled={name === "" || parsed.problem !== undefined}>{what === "function" ? "Call it" : "Start it"}</Button>
+              {mayStart ? <Button type="submit" look="primary" className="ml-auto" disabled={name === "" || parsed.problem !== undefined}>{what === "function" ? "Call it" : "Start it"}</Button> : <span className="ml-auto text-dim">Your key reads, and starts nothing.</span>}
             </div>
           </form>
         </Panel>

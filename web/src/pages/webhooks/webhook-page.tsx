@@ -15,6 +15,7 @@ import { Facts, Page } from "../../ui/page";
 import { Badge } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Tabs } from "../../ui/tabs";
+import { Audit } from "../admin/audit-list";
 import { Deliveries } from "./deliveries";
 import { HookDialog } from "./hook-dialog";
 import { SignatureTester } from "./signature-tester";
@@ -24,6 +25,7 @@ export function WebhookPage() {
   const { name } = useParams({ strict: false }) as { name: string };
   const { namespace } = useScope();
   const [{ tab = "deliveries" }, setAddress] = useAddress();
+  const isAdmin = useMay("admin");
   const [isEditing, setIsEditing] = useState(false);
   const query = useQuery({ queryKey: ["hooks", namespace, name], queryFn: () => data(api.GET("/v1/hooks/{namespace}/{route}", { params: { path: { namespace, route: name } } })) });
   const deliveries = useDeliveries(name);
@@ -35,7 +37,7 @@ export function WebhookPage() {
         <div className="border-b border-line px-5 py-3">
           <Facts
             facts={[
-              ["Address", <span key="url" className="flex items-center gap-1"><code className="font-mono text-xs break-all">{urlOf(hook)}</code><Copy text={urlOf(hook)} label="Copy the address" /></span>],
+              ["Address", <span key="url" className="-my-1.5 flex items-center gap-1"><code className="font-mono text-xs break-all">{urlOf(hook)}</code><Copy text={urlOf(hook)} label="Copy the address" /></span>],
               ["Runs", hookTarget(hook)],
               ["Verification", <Badge key="verify" tone={verificationOf(hook) === "none" ? "warn" : "mute"}>{verificationOf(hook)}</Badge>],
             ]}
@@ -49,6 +51,7 @@ export function WebhookPage() {
             { id: "deliveries", name: "Live deliveries", content: <Deliveries query={deliveries} /> },
             { id: "declaration", name: "Declaration", content: <div className="p-5"><Json value={hook.declaration} label="Declaration" /></div> },
             { id: "test", name: "Test it", content: <SignatureTester hook={hook} url={urlOf(hook)} /> },
+            ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/hooks/${namespace}/${name}`} /> }] : []),
           ]}
         />
       </div>

@@ -48,6 +48,7 @@ export function WebhooksPage() {
         <ListPage
           title="Webhooks"
           actions={tabs}
+          same={{ command: ["hook", "list"], path: "/v1/hooks" }}
           query={hooks}
           rows={hooks.rows}
           columns={COLUMNS}

@@ -51,7 +51,7 @@ export function WorkersPage() {
 
 function Rows({ names, children }: { names: string[]; children: React.ReactNode }) {
   return (
-    <div className="overflow-x-auto px-4 pb-2">
+    <div className="relative overflow-x-auto px-4 pb-2">
       <table className="w-full text-left">
         <thead className="text-xs text-faint"><tr>{names.map((name, index) => <th key={index} className="h-8 pr-4 font-medium">{name || <span className="sr-only">Actions</span>}</th>)}</tr></thead>
         <tbody>{children}</tbody>

@@ -1,15 +1,15 @@
 import { Link } from "@tanstack/react-router";
-import type { HistoryEvent } from "../../../api/instances";
 import { duration } from "../../../lib/format";
 import { fullTime } from "../../../lib/time";
 import type { Lane } from "../../../lib/timeline";
 import { Button } from "../../../ui/button";
+import { Diff } from "../../../ui/diff";
 import { Json } from "../../../ui/json";
 import { Facts } from "../../../ui/page";
 import { Status } from "../../../ui/status";
 import { Time } from "../../../ui/time";
 
-type Props = { lane: Lane; events: HistoryEvent[]; until: number; onClose: () => void };
+type Props = { lane: Lane; until: number; onClose: () => void };
 
 /** All about one lane: input, what came of it, every attempt. */
 export function Detail({ lane, until, onClose }: Props) {
@@ -17,7 +17,7 @@ export function Detail({ lane, until, onClose }: Props) {
   const end = (lane.end?.data ?? {}) as Record<string, unknown>;
   const output = end.result ?? end.output ?? end.data;
   return (
-    <aside aria-label={`About ${lane.name}`} className="w-96 shrink-0 overflow-auto border-l border-line bg-panel p-4 max-lg:w-72">
+    <aside aria-label={`About ${lane.name}`} className="w-96 shrink-0 overflow-auto border-l border-line bg-panel p-4 max-lg:w-72 max-md:absolute max-md:inset-y-0 max-md:right-0 max-md:z-30 max-md:shadow-pop">
       <div className="mb-3 flex items-center gap-2">
         <h2 className="min-w-0 flex-1 truncate text-base font-semibold" title={lane.name}>{lane.name}</h2>
         <Button look="ghost" icon="close" aria-label="Close" onClick={onClose} />
@@ -40,7 +40,7 @@ export function Detail({ lane, until, onClose }: Props) {
               <li key={index} className="rounded-md border border-line p-2">
                 <div className="text-xs text-dim">Attempt {attempt.number} · {fullTime(attempt.at)}</div>
                 <div className="break-words text-bad">{attempt.failure.code ?? attempt.failure.category}: {attempt.failure.message}</div>
-                {isChanged(lane, index) && <div className="mt-1 text-xs text-warn">Failed otherwise than the attempt before</div>}
+                {index > 0 && <Diff label={`Attempt ${attempt.number} compared with the one before`} before={lane.attempts[index - 1]?.failure} after={attempt.failure} />}
               </li>
             ))}
           </ol>
@@ -51,12 +51,6 @@ export function Detail({ lane, until, onClose }: Props) {
       {begin.options !== undefined && <Section name="Options"><Json value={begin.options} label="Options" /></Section>}
     </aside>
   );
-}
-
-function isChanged(lane: Lane, index: number): boolean {
-  const before = lane.attempts[index - 1]?.failure;
-  const failure = lane.attempts[index]?.failure;
-  return before !== undefined && (before.code !== failure?.code || before.message !== failure?.message);
 }
 
 function Section({ name, children }: { name: string; children: React.ReactNode }) {

@@ -1,5 +1,5 @@
 import { useQueries } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useCallback, useMemo } from "react";
 import { type HistoryEvent, historyOf } from "../../../api/instances";
 import { useScope } from "../../../api/scope";
 import { type Interval, axisOf } from "../../../lib/axis";
@@ -10,9 +10,14 @@ export function useLanes(events: HistoryEvent[], open: Set<string>): Lane[] {
   const scope = useScope();
   const own = useMemo(() => lanesOf(events), [events]);
   const children = useMemo(() => [...open], [open]);
-  const histories = useQueries({ queries: children.map((child) => historyOf(child, 1, scope)) });
+  // Combined, so that the result stays the same object while no history changes.
+  const histories = useQueries({
+    queries: children.map((child) => historyOf(child, 1, scope)),
+    combine: useCallback((results: { data?: HistoryEvent[] }[]) => results.map((result) => result.data), []),
+  });
   return useMemo(() => {
-    const known = new Map(children.map((child, index) => [child, histories[index]?.data]));
+    if (open.size === 0) return own;
+    const known = new Map(children.map((child, index) => [child, histories[index]]));
     const unfold = (lanes: Lane[]): Lane[] =>
       lanes.flatMap((lane) => {
         const history = lane.child !== undefined && open.has(lane.child) ? known.get(lane.child) : undefined;

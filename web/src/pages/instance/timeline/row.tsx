@@ -2,7 +2,6 @@ import { classes } from "../../../lib/classes";
 import { duration } from "../../../lib/format";
 import type { Lane, LaneKind } from "../../../lib/timeline";
 import { Icon, type IconName } from "../../../ui/icon";
-import { NAME_PX } from "./timeline";
 
 const ICONS: Record<LaneKind, IconName> = { instance: "list", activity: "code", step: "check", timer: "clock", signal: "bolt", child: "graph" };
 
@@ -10,6 +9,7 @@ type Props = {
   lane: Lane;
   top: number;
   height: number;
+  nameWidth: number;
   place: (at: number) => number;
   until: number;
   isSelected: boolean;
@@ -18,7 +18,7 @@ type Props = {
   onToggle?: () => void;
 };
 
-export function LaneRow({ lane, top, height, place, until, isSelected, isOpen, onSelect, onToggle }: Props) {
+export function LaneRow({ lane, top, height, nameWidth, place, until, isSelected, isOpen, onSelect, onToggle }: Props) {
   const retries = lane.attempts.length;
   return (
     <div
@@ -29,7 +29,7 @@ export function LaneRow({ lane, top, height, place, until, isSelected, isOpen, o
       className={classes("absolute inset-x-0 flex cursor-pointer border-b border-line/50", isSelected ? "bg-selected" : "hover:bg-hover")}
       style={{ transform: `translateY(${top}px)`, height }}
     >
-      <div role="gridcell" className="flex shrink-0 items-center gap-1.5 overflow-hidden border-r border-line pr-2" style={{ width: NAME_PX, paddingLeft: 20 + lane.depth * 16 }}>
+      <div role="gridcell" className="flex shrink-0 items-center gap-1.5 overflow-hidden border-r border-line pr-2" style={{ width: nameWidth, paddingLeft: (nameWidth > 200 ? 20 : 12) + lane.depth * 16 }}>
         {onToggle ? (
           <button
             type="button"

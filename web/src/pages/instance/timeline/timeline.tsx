@@ -1,21 +1,20 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { useRef, useState } from "react";
 import { type HistoryEvent, type Instance, hasEnded } from "../../../api/instances";
 import { duration } from "../../../lib/format";
 import { useStored } from "../../../lib/storage";
 import { clockTime, fullTime, useNow } from "../../../lib/time";
-import type { Lane } from "../../../lib/timeline";
 import { Button } from "../../../ui/button";
+import { useRows } from "../../../ui/rows";
 import { Empty } from "../../../ui/states";
 import { Detail } from "./detail";
 import { useAxis, useLanes } from "./lanes";
 import { Minimap } from "./minimap";
 import { LaneRow } from "./row";
 import { Ruler } from "./ruler";
-import { clamped, useView, useWheel } from "./view";
+import { clamped, useNameWidth, useView, useWheel } from "./view";
 
-export const NAME_PX = 260;
 const ROW_PX = 28;
+const OVERSCAN = 10;
 
 type Props = { events: HistoryEvent[]; instance: Instance; isPast: boolean };
 
@@ -29,13 +28,16 @@ export function Timeline({ events, instance, isPast }: Props) {
   const [compress, setCompress] = useStored("timeline.compress", true);
   const lanes = useLanes(events, open);
   const axis = useAxis(lanes, events, until, compress);
+  const nameWidth = useNameWidth();
   const { view, setView, zoom, pan, reset, onKeyDown } = useView();
   const [selected, setSelected] = useState<string>();
   const [cursor, setCursor] = useState<number>();
   const scroller = useRef<HTMLDivElement>(null);
-  useWheel(scroller, NAME_PX, zoom);
-  const virtual = useVirtualizer({ count: lanes.length, getScrollElement: () => scroller.current, estimateSize: () => ROW_PX, overscan: 10 });
+  useWheel(scroller, nameWidth, zoom);
+  const visible = useRows(scroller, { count: lanes.length, rowPx: ROW_PX, overscan: OVERSCAN });
   const drag = useRef<number | undefined>(undefined);
+  /** A drag pans; the click that ends it selects nothing. */
+  const hasPanned = useRef(false);
   const chosen = lanes.find((lane) => lane.id === selected);
   const place = (at: number) => (axis.place(at) - view.start) / (view.end - view.start);
 
@@ -46,7 +48,7 @@ export function Timeline({ events, instance, isPast }: Props) {
   };
   const shareOf = (event: React.PointerEvent) => {
     const box = event.currentTarget.getBoundingClientRect();
-    return (event.clientX - box.left - NAME_PX) / Math.max(box.width - NAME_PX, 1);
+    return (event.clientX - box.left - nameWidth) / Math.max(box.width - nameWidth, 1);
   };
   const onPointerMove = (event: React.PointerEvent) => {
     const share = shareOf(event);
@@ -54,26 +56,27 @@ export function Timeline({ events, instance, isPast }: Props) {
     if (drag.current === undefined) return;
     const step = (drag.current - share) * (view.end - view.start);
     setView(clamped(view.start + step, view.end + step));
+    if (Math.abs(drag.current - share) > 0.001) hasPanned.current = true;
     drag.current = share;
   };
   const choose = (step: number) => {
     const index = lanes.findIndex((lane) => lane.id === selected);
     const next = Math.min(Math.max(index + step, 0), lanes.length - 1);
     setSelected(lanes[next]?.id);
-    virtual.scrollToIndex(next);
+    visible.show(next);
   };
 
   if (lanes.length === 0) return <Empty icon="clock" title="Nothing has been scheduled yet">Activities, timers, signals and children appear here as they begin.</Empty>;
   return (
-    <div className="flex h-full min-h-0">
+    <div className="relative flex h-full min-h-0">
       <div className="flex min-w-0 flex-1 flex-col">
-        <div className="flex items-center gap-1 px-5 py-1.5">
+        <div className="flex items-center gap-1 px-5 py-1.5 max-md:px-3">
           <Minimap lanes={lanes} axis={axis} view={view} onView={setView} until={until} />
           <Button look="ghost" onClick={() => zoom(0.6)} aria-label="Zoom in" title="Zoom in (+, or Ctrl and the wheel)">+</Button>
           <Button look="ghost" onClick={() => zoom(1 / 0.6)} aria-label="Zoom out" title="Zoom out (−)">−</Button>
           <Button look="ghost" onClick={reset} title="Show all (0)">All</Button>
           <Button look="ghost" aria-pressed={compress} onClick={() => setCompress(!compress)} title="Shorten stretches in which nothing worked">
-            {compress ? "Idle compressed" : "Idle to scale"}
+            <span className="max-md:hidden">{compress ? "Idle compressed" : "Idle to scale"}</span><span className="md:hidden">Idle</span>
           </Button>
         </div>
         <div
@@ -92,6 +95,7 @@ export function Timeline({ events, instance, isPast }: Props) {
             else onKeyDown(event);
           }}
           onPointerDown={(event) => {
+            hasPanned.current = false;
             if (shareOf(event) >= 0 && event.button === 0) drag.current = shareOf(event);
           }}
           onPointerUp={() => { drag.current = undefined; }}
@@ -100,37 +104,38 @@ export function Timeline({ events, instance, isPast }: Props) {
           onWheel={(event) => event.shiftKey && pan(event.deltaY > 0 ? 0.1 : -0.1)}
           className="relative min-h-0 flex-1 overflow-x-hidden overflow-y-auto border-t border-line select-none"
         >
-          <Ruler axis={axis} view={view} />
-          <div className="relative" style={{ height: virtual.getTotalSize() }}>
-            {virtual.getVirtualItems().map((item) => {
-              const lane = lanes[item.index] as Lane;
+          <Ruler axis={axis} view={view} nameWidth={nameWidth} />
+          <div className="relative" style={{ height: visible.totalPx }}>
+            {lanes.slice(visible.first, visible.last).map((lane, offset) => {
+              const index = visible.first + offset;
               return (
                 <LaneRow
                   key={lane.id}
                   lane={lane}
-                  top={item.start}
+                  top={index * ROW_PX}
                   height={ROW_PX}
+                  nameWidth={nameWidth}
                   place={place}
                   until={until}
                   isSelected={lane.id === selected}
                   isOpen={lane.child !== undefined && open.has(lane.child)}
-                  onSelect={() => setSelected(lane.id === selected ? undefined : lane.id)}
+                  onSelect={() => hasPanned.current || setSelected(lane.id === selected ? undefined : lane.id)}
                   onToggle={lane.child === undefined ? undefined : () => toggle(lane.child as string)}
                 />
               );
             })}
           </div>
-          {cursor !== undefined && <Cursor share={cursor} at={axis.moment(view.start + cursor * (view.end - view.start))} from={axis.from} />}
+          {cursor !== undefined && <Cursor share={cursor} nameWidth={nameWidth} at={axis.moment(view.start + cursor * (view.end - view.start))} from={axis.from} />}
         </div>
       </div>
-      {chosen && <Detail lane={chosen} events={events} until={until} onClose={() => setSelected(undefined)} />}
+      {chosen && <Detail lane={chosen} until={until} onClose={() => setSelected(undefined)} />}
     </div>
   );
 }
 
-function Cursor({ share, at, from }: { share: number; at: number; from: number }) {
+function Cursor({ share, nameWidth, at, from }: { share: number; nameWidth: number; at: number; from: number }) {
   return (
-    <div className="pointer-events-none absolute inset-y-0 z-20" style={{ left: `calc(${NAME_PX}px + (100% - ${NAME_PX}px) * ${share})` }}>
+    <div className="pointer-events-none absolute inset-y-0 z-20" style={{ left: `calc(${nameWidth}px + (100% - ${nameWidth}px) * ${share})` }}>
       <div className="h-full w-px bg-accent/60" />
       <div className={`sticky bottom-1 w-max rounded bg-accent px-1.5 text-xs text-on-accent tabular-nums ${share > 0.8 ? "-translate-x-full" : ""}`} title={fullTime(at)}>
         {clockTime(at)} · +{duration(at - from)}

@@ -1,4 +1,20 @@
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+
+const narrow = window.matchMedia("(max-width: 767px)");
+const NAME_PX = 260;
+const NARROW_NAME_PX = 124;
+
+/** The width of the names of lanes: less on a phone, where the bars need the room. */
+export function useNameWidth(): number {
+  const isNarrow = useSyncExternalStore(
+    (listener) => {
+      narrow.addEventListener("change", listener);
+      return () => narrow.removeEventListener("change", listener);
+    },
+    () => narrow.matches,
+  );
+  return isNarrow ? NARROW_NAME_PX : NAME_PX;
+}
 
 /** The visible part of the axis, as shares of it. */
 export type View = { start: number; end: number };

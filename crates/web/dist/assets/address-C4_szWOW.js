@@ -1,0 +1,1 @@
+import{n as e,t}from"./useNavigate-BNuZe2ey.js";import{i as n,n as r}from"./jsx-runtime-DyZJNswf.js";var i=n(r(),1);function a(){let n=e({strict:!1}),r=t();return[n,(0,i.useCallback)((e,{replace:t=!0}={})=>{r({to:`.`,search:t=>({...t,...e}),replace:t})},[r])]}export{a as t};

@@ -1,1 +1,0 @@
-import{C as e,w as t}from"./index-CFsqfEWz.js";import{i as n,n as r}from"./jsx-runtime-DyZJNswf.js";var i=n(r(),1);function a(){let n=t({strict:!1}),r=e();return[n,(0,i.useCallback)((e,{replace:t=!0}={})=>{r({to:`.`,search:t=>({...t,...e}),replace:t})},[r])]}export{a as t};

@@ -1,0 +1,1 @@
+import{t as e}from"./jsx-runtime-DyZJNswf.js";var t=e();function n({text:e}){return e.split(/`([^`]+)`/).map((e,n)=>n%2==0?e:(0,t.jsx)(`code`,{className:`rounded bg-mute-bg px-1 font-mono text-xs`,children:e},n))}export{n as t};

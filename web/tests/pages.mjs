@@ -1,0 +1,20 @@
+// The pages of a furnished server, and going to them as a person does.
+export const PAGES = ["", "instances", "instances/order-1001", "instances/invoke:charge-1?tab=events", "instances/invoke:charge-4?tab=data", "start", "schedules", "actions", "webhooks", "webhooks/orders", "functions", "functions/charge", "workers", "dead-letters", "runbooks", "runbooks/guests?tab=edit", "batches/1", "dags", "dags/greetings?tab=graph", "sql", "admin", "admin?tab=audit"];
+
+/** Waits until nothing of the page is still loading. */
+export async function settle(page) {
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.waitForFunction(() => document.querySelector('[aria-label="Loading"]') === null);
+}
+
+/** Goes to a page as a link of the page does, without loading everything again. */
+export async function follow(page, path) {
+  const [before, isThere] = await page.evaluate((url) => {
+    const isThere = window.location.pathname + window.location.search === url;
+    const before = document.querySelector("main")?.dataset.path;
+    if (!isThere) window.history.pushState({}, "", url);
+    return [before, isThere];
+  }, `/${path}`);
+  // The address of what is drawn, which follows that of the browser.
+  if (!isThere) await page.waitForFunction((path) => document.querySelector("main")?.dataset.path !== path, before);
+}

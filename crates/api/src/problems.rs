@@ -48,6 +48,9 @@ pub enum ProblemKind {
     RunsFailed,
     /// The store takes no writes, has met damage, or its disk is nearly full.
     Store,
+    /// The ledger of DAG runs cannot be read or written, its events are not folded, or a tenant's part of it cannot be driven; its
+    /// items are reasons.
+    Ledger,
     /// The clock of the node that answers differs from the clock of the store.
     Clock,
     /// No node with a role of this server is alive, or one has stopped without saying so.

@@ -19,7 +19,8 @@ use segno_actions::pools::{Pools, Room, RoomCalls};
 use segno_actions::schedule::Zones;
 use segno_ledger::drive::{self, Driver, DriverOptions, Ledger, LedgerOptions, RunQuery, Services, StartRun};
 use segno_ledger::objects::Stores;
-use segno_ledger::tables::{RunState, TaskState};
+use segno_ledger::snapshot::{Days, Filter};
+use segno_ledger::tables::{RunRow, RunState, TaskState};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -154,6 +155,9 @@ async fn measure(ledger: &Ledger, seen: &Arc<Seen>, arguments: &DagArguments) ->
         start_all(ledger, &Load { runs, rate: FINISHED_RATE, tasks: arguments.tasks }).await?;
         follow(ledger, arguments).await?;
     }
+    if arguments.finished > 0 {
+        until_stored(ledger, arguments).await?;
+    }
     seen.reset();
     let (before, began_ms) = (Usage::now()?, SystemClock.now_ms());
     let sampler = tokio::spawn(sample(ledger.clone(), Arc::clone(seen)));
@@ -236,6 +240,24 @@ async fn follow(ledger: &Ledger, arguments: &DagArguments) -> anyhow::Result<()>
         clock::sleep(&SystemClock, LOOK_EVERY).await;
     }
     Ok(())
+}
+
+/// Waits until the runs that have ended are in day partitions, as all but the newest ones are on a server.
+async fn until_stored(ledger: &Ledger, arguments: &DagArguments) -> anyhow::Result<()> {
+    let give_up_ms = SystemClock.now_ms() + arguments.give_up * 1_000;
+    let active = Filter { days: Days::None, key: Vec::new() };
+    loop {
+        let snapshot = ledger.snapshot(&Scope::default()).await?.context("the ledger has no tables")?;
+        if !snapshot.rows::<RunRow>(&active).await?.iter().any(|run| run.state.is_final()) {
+            return Ok(());
+        }
+        anyhow::ensure!(
+            SystemClock.now_ms() < give_up_ms,
+            "finished runs are not in day partitions within {} s; --give-up waits longer",
+            arguments.give_up
+        );
+        clock::sleep(&SystemClock, LOOK_EVERY).await;
+    }
 }
 
 /// How many runs since that time did not succeed.

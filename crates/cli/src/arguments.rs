@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
 use crate::action::arguments::ActionArguments;
+use crate::asset::arguments::AssetArguments;
 use crate::backfill::arguments::BackfillArguments;
 use crate::dag::arguments::DagArguments;
 use crate::moment::{self, Moment, future_help};
@@ -60,6 +61,8 @@ pub enum Command {
     Run(RunArguments),
     /// Show, clear and mark the tasks of runs; print their outputs and logs.
     Task(TaskArguments),
+    /// List assets of DAGs, and show what is made of what.
+    Asset(AssetArguments),
     /// Run a DAG over a range of partitions, chunk by chunk.
     Backfill(BackfillArguments),
     #[command(flatten)]

@@ -12,7 +12,7 @@
 //! | `action` | `segno action …` |
 //! | `recurring` | `segno recurring …`, one file per verb |
 //! | `runbook` | `segno runbook …`, one file per verb |
-//! | `dag`, `run`, `backfill` | `segno dag …`, `segno run …` and `segno task …`, `segno backfill …` |
+//! | `dag`, `run`, `backfill`, `asset` | `segno dag …`, `segno run …` and `segno task …`, `segno backfill …`, `segno asset …` |
 //! | `documents` | files that users write, read up to a limit, and their problems |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
@@ -35,6 +35,7 @@
 
 mod action;
 mod arguments;
+mod asset;
 mod backfill;
 mod code;
 mod config;

@@ -42,6 +42,9 @@ const ARCHIVE_KINDS: MetricLabel = MetricLabel::new("kind", &["events", "instanc
 /// Gauge: scopes that this node could not drive at its last try.
 pub const SCOPES_STUCK: &str = "segno_ledger_scopes_stuck";
 
+/// Gauge: seconds for which the oldest event has waited to be folded, at the last look.
+pub const FOLD_LAG_SECONDS: &str = "segno_ledger_fold_lag_seconds";
+
 /// All metrics of this crate.
 pub const METRICS: &[Metric] = &[
     Metric::counter(EVENTS, &[], "Events appended to the ledger."),
@@ -81,6 +84,7 @@ pub const METRICS: &[Metric] = &[
         &[],
         "Times at which files of the archive could not be merged or removed.",
     ),
+    Metric::gauge(FOLD_LAG_SECONDS, &[], "Seconds for which the oldest event has waited to be folded."),
     Metric::gauge(SCOPES_STUCK, &[], "Ledgers that this node could not drive at its last try."),
 ];
 
@@ -89,6 +93,7 @@ pub(crate) fn show() {
     metrics::gauge!(OUTBOX_DEPTH).set(0.0);
     metrics::gauge!(SCOPES_HELD).increment(0.0);
     metrics::gauge!(SCOPES_STUCK).set(0.0);
+    metrics::gauge!(FOLD_LAG_SECONDS).set(0.0);
     metrics::gauge!(ARCHIVE_FAILING).increment(0.0);
 }
 

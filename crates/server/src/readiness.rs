@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use segno::clock::{Clock, timeout};
 use segno::store::{Expect, RecordBatch, RecordWrite, Store};
+use segno_ledger::drive::{Ledger, LedgerTrouble};
 use tokio::sync::Mutex;
 
 use crate::problem::{Code, Refusal};
@@ -13,6 +14,9 @@ const KIND: &str = "segno.readiness";
 
 /// An answer is good for so long, in milliseconds.
 const GOOD_FOR_MS: u64 = 1_000;
+
+/// The same for the ledger, whose object store may be far away and paid by the call.
+const LEDGER_GOOD_FOR_MS: u64 = 5_000;
 
 /// A store that takes longer than this is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -61,6 +65,28 @@ impl Readiness {
         };
         *last = Some((now_ms, outcome.clone()));
         outcome
+    }
+}
+
+/// What is wrong with the ledger: found by a write and a read, at most once in a few seconds, because anybody may ask.
+#[derive(Default)]
+pub struct LedgerHealth {
+    last: Mutex<Option<(u64, Vec<LedgerTrouble>)>>,
+}
+
+impl LedgerHealth {
+    /// What is wrong, as of at most [`LEDGER_GOOD_FOR_MS`] ago.
+    pub async fn check(&self, ledger: &Ledger, clock: &dyn Clock) -> Vec<LedgerTrouble> {
+        let mut last = self.last.lock().await;
+        let now_ms = clock.now_ms();
+        if let Some((at_ms, troubles)) = &*last
+            && now_ms.saturating_sub(*at_ms) < LEDGER_GOOD_FOR_MS
+        {
+            return troubles.clone();
+        }
+        let troubles = ledger.troubles().await;
+        *last = Some((now_ms, troubles.clone()));
+        troubles
     }
 }
 

@@ -21,7 +21,7 @@ use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use segno_ledger::archive::{ArchiveStore, Upkeep as ArchiveUpkeep};
 use segno_ledger::drive as ledger_drive;
-use segno_ledger::drive::{Ledger, LedgerOptions};
+use segno_ledger::drive::{Ledger, LedgerOptions, TokenIssuer};
 use segno_ledger::objects::Stores;
 use segno_ledger::sql::Engine;
 use segno_ledger::transfer::Place;
@@ -194,7 +194,14 @@ impl ServerBuilder {
             None => None,
         };
         let functions = drive::register(self.functions.clock(self.clock.clone()).ids(self.ids.clone()));
-        let functions = ledger_drive::register(functions);
+        let seal =
+            LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
+        let task_tokens = seal.task_tokens();
+        let issuer = TokenIssuer {
+            tokens: task_tokens.clone(),
+            callback_base_url: self.settings.server.callback_base_url(address),
+        };
+        let functions = ledger_drive::issue(ledger_drive::register(functions), issuer);
         let functions = self.settings.declare_functions(functions).shared_by_tenant().build()?;
         let pools = Pools::with_bus(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let sources = (self.clock.clone(), self.ids.clone());
@@ -250,8 +257,6 @@ impl ServerBuilder {
             Some(runtime) => work.joining(runtime.joiner()).build()?,
             None => work.build()?,
         };
-        let seal =
-            LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
         let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
         let exchanges = Exchanges::new(self.clock.clone());
         let relay = Relay {
@@ -351,7 +356,7 @@ impl ServerBuilder {
             if let Some(ledger) = ledger.clone() {
                 let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
                 let calls = RoomCalls::new(Room::LEDGER, &functions, pools.clone(), client);
-                let options = ledger_drive::DriverOptions::default();
+                let options = self.settings.ledger_driver();
                 let announcer = Arc::new(HubAnnouncer(hub.clone()));
                 let services = ledger_drive::Services { ledger, calls, announcer, options };
                 let driver = ledger_drive::Driver::new(services, node.clone()).processes(incarnation.clone());
@@ -395,6 +400,7 @@ impl ServerBuilder {
             views,
             work,
             seal,
+            task_tokens,
             presence,
             exchanges,
             hub,

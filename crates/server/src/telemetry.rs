@@ -15,6 +15,8 @@ pub const HOOKS_RECEIVED: &str = "segno_hooks_received_total";
 pub const HOOKS_ACCEPTED: &str = "segno_hooks_accepted_total";
 /// Counter with label `reason`: requests to webhooks that were refused.
 pub const HOOKS_REFUSED: &str = "segno_hooks_refused_total";
+/// Counter with labels `kind` and `outcome`: reports of workers with task tokens.
+pub const CALLBACKS: &str = "segno_callbacks_total";
 /// Histogram: bytes of webhook bodies that were taken.
 pub const HOOKS_BODY_BYTES: &str = "segno_hooks_body_bytes";
 /// Counter: idle connections that gave way to new ones.
@@ -98,6 +100,14 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(HOOKS_RECEIVED, &[], "Requests that senders posted to webhooks."),
     Metric::counter(HOOKS_ACCEPTED, &[OUTCOMES], "Requests to webhooks that were taken."),
     Metric::counter(HOOKS_REFUSED, &[REASONS], "Requests to webhooks that were refused."),
+    Metric::counter(
+        CALLBACKS,
+        &[
+            MetricLabel::new("kind", &["started", "heartbeat", "completed"]),
+            MetricLabel::new("outcome", &["accepted", "refused"]),
+        ],
+        "Reports of workers with task tokens.",
+    ),
     Metric::histogram(HOOKS_BODY_BYTES, BYTES, "Bytes of webhook bodies that were taken."),
     Metric::counter(CONNECTIONS_DISPLACED, &[], "Idle connections that gave way to new ones."),
     Metric::counter(AUDIT_FAILURES, &[], "Commits of audit entries that failed."),

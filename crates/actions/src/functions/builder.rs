@@ -16,6 +16,7 @@ use super::error::FunctionError;
 use super::function::{Executor, Function};
 use super::http::{Clients, Resolver, SystemResolver};
 use super::invocation::Route;
+use super::issue::{Issuer, Issuers};
 use super::names::{FunctionName, Tag};
 use super::policy::StoredPolicy;
 use super::rust::{self, RustHandler, RustSettings};
@@ -51,6 +52,7 @@ pub struct FunctionsBuilder {
     declared: BTreeMap<FunctionName, Function>,
     code: HashMap<FunctionName, RustHandler>,
     settlers: Settlers,
+    issuers: Issuers,
     nodes: NodeSharing,
     error: Option<FunctionError>,
 }
@@ -67,6 +69,7 @@ impl FunctionsBuilder {
             declared: BTreeMap::new(),
             code: HashMap::new(),
             settlers: Settlers::new(),
+            issuers: Issuers::new(),
             nodes: NodeSharing::default(),
             error: None,
         }
@@ -151,6 +154,16 @@ impl FunctionsBuilder {
         self
     }
 
+    /// Has inputs of calls of a kind completed when they are handed out: see [`Issuer`].
+    #[must_use]
+    pub fn issuer(mut self, kind: &'static str, issuer: impl Issuer) -> Self {
+        if self.issuers.insert(kind, Arc::new(issuer)).is_some() {
+            let problem = "is registered twice; each room registers a kind of its own, once";
+            return self.fail(FunctionError::invalid(format!("issuer {kind}"), problem));
+        }
+        self
+    }
+
     /// Finishes the catalogue.
     ///
     /// # Errors
@@ -186,6 +199,7 @@ impl FunctionsBuilder {
             policy: self.policy,
             clients,
             settlers: self.settlers,
+            issuers: self.issuers,
             nodes: self.nodes,
             schemas: SchemaCache::default(),
         }))

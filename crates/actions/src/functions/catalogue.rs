@@ -12,6 +12,7 @@ use super::builder::NodeSharing;
 use super::error::FunctionError;
 use super::function::Function;
 use super::http::Clients;
+use super::issue::Issuers;
 use super::names::{FunctionName, Scope};
 use super::policy::StoredPolicy;
 use super::process::{self, FunctionLog, LogKey, LogRow};
@@ -59,6 +60,7 @@ pub(super) struct Inner {
     pub(super) policy: StoredPolicy,
     pub(super) clients: Clients,
     pub(super) settlers: Settlers,
+    pub(super) issuers: Issuers,
     pub(super) nodes: NodeSharing,
     /// Compiled schemas of stored functions.
     pub(super) schemas: SchemaCache,

@@ -114,6 +114,9 @@ pub struct Call {
     /// Whether what a node has begun and lost is given up rather than begun again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gives_up_when_lost: bool,
+    /// The kind whose [`Issuer`](super::Issuer) completes the input when the call is handed out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
 }
 
 impl Call {

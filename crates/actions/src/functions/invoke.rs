@@ -66,6 +66,7 @@ impl Functions {
     /// The orchestration. Whatever asked for the call is told how it ended, also when it was cancelled.
     async fn invoke(&self, ctx: Context, mut invocation: Invocation) -> Result<Payload, Failure> {
         let (scope, settle) = (invocation.scope(), invocation.settle.take());
+        let issuer = settle.as_ref().and_then(|settle| settle.issuer().map(str::to_owned));
         let checked = check_instance(&scope, ctx.instance_id());
         if let (Ok(()), Some(settle)) = (&checked, settle) {
             self.settle_at_end(&ctx, scope, settle);
@@ -74,11 +75,11 @@ impl Functions {
         if checked.is_err() && ctx.patched(CHECKS_SCOPE) {
             checked?;
         }
-        call(&ctx, invocation).await
+        call(&ctx, invocation, issuer).await
     }
 
     /// Runs one attempt of a call.
-    async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
+    async fn run(&self, ctx: ActivityContext, mut call: Call) -> Result<Payload, Failure> {
         call.check_instance(ctx.instance_id())?;
         if call.gives_up_when_lost {
             self.inner.begin_here(&ctx).await?;
@@ -87,6 +88,7 @@ impl Functions {
         let function = self.function_of(&call.scope(), &name).await?;
         let inner = &self.inner;
         let timeout = call.timeout_ms.map(Duration::from_millis);
+        self.hand_out(&mut call)?;
         match &function.executor {
             Executor::Rust(_) => inner.run_rust(ctx, &name, call.input, timeout).await,
             Executor::Process(settings) => {
@@ -162,7 +164,7 @@ pub(super) fn failure(error: &FunctionError) -> Failure {
     Failure::new(Category::Configuration, error.to_string()).code(error.code())
 }
 
-async fn call(ctx: &Context, invocation: Invocation) -> Result<Payload, Failure> {
+async fn call(ctx: &Context, invocation: Invocation, issuer: Option<String>) -> Result<Payload, Failure> {
     let tag = invocation.routing_tag();
     let margin = match invocation.route {
         Route::Local { .. } | Route::Node { .. } => TIMEOUT_MARGIN,
@@ -175,6 +177,7 @@ async fn call(ctx: &Context, invocation: Invocation) -> Result<Payload, Failure>
         input: invocation.input,
         timeout_ms: invocation.timeout_ms,
         gives_up_when_lost: invocation.gives_up_when_lost,
+        issuer,
     };
     let mut activity = ctx.activity(FUNCTION, call).retry(invocation.retry);
     if let Some(ms) = invocation.timeout_ms {

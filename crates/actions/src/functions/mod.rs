@@ -16,6 +16,7 @@
 //! | `reading.rs` | what other rooms read for a tenant: documents and secrets, by the rules of stored functions |
 //! | `labels.rs`, `status.rs` | what lists know of calls; how far one is |
 //! | `begun.rs` | attempts that are begun once |
+//! | `issue.rs` | inputs that are completed with tokens when their calls are handed out |
 //! | `settle.rs` | what the commit that ends a call writes for the room that asked for it |
 //! | `limits.rs` | every limit |
 //! | `error.rs` | how calls of the catalogue fail |
@@ -30,6 +31,7 @@ mod function;
 pub mod http;
 mod invocation;
 mod invoke;
+mod issue;
 mod labels;
 pub mod limits;
 mod names;
@@ -60,6 +62,7 @@ pub use invocation::{
     remote_tag, shared_push_tag, start_id, tag_scope,
 };
 pub use invoke::{FUNCTION, INVOKE, is_built_in};
+pub use issue::Issuer;
 pub use labels::{FUNCTION_LABEL, TRIGGER_LABEL, Trigger};
 pub use names::{CallName, FunctionName, HookName, Letters, Namespace, PoolName, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;

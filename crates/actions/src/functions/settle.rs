@@ -26,13 +26,16 @@ use super::limits::MAX_SETTLE_WRITES;
 use super::names::{Namespace, Scope, Tenant};
 
 /// Fields of the stored form that are not data, so that no field of the data may have their names.
-const OWN_FIELDS: [&str; 4] = ["namespace", "tenant", "kind", "id"];
+const OWN_FIELDS: [&str; 5] = ["namespace", "tenant", "kind", "id", "issues"];
 
 /// What a call is made for, as it is stored with the call: `{"kind": …, "id": …}` and the fields of the data beside them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settle {
     kind: String,
     id: String,
+    /// Whether the [`Issuer`](super::Issuer) of the kind completes the input when the call is handed out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    issues: bool,
     #[serde(flatten)]
     data: Fields,
 }
@@ -40,7 +43,7 @@ pub struct Settle {
 impl Settle {
     /// For something of this kind and id. A settler is registered under the kind.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
-        Settle { kind: kind.into(), id: id.into(), data: Fields::default() }
+        Settle { kind: kind.into(), id: id.into(), issues: false, data: Fields::default() }
     }
 
     /// The same with data: a struct or map, whose fields are stored in its order.
@@ -57,6 +60,17 @@ impl Settle {
         }
         self.data = fields;
         Ok(self)
+    }
+
+    /// The same with an input that the [`Issuer`](super::Issuer) of the kind completes when the call is handed out.
+    #[must_use]
+    pub fn issuing(self) -> Self {
+        Settle { issues: true, ..self }
+    }
+
+    /// The kind whose issuer completes the input, if one does.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.issues.then_some(self.kind.as_str())
     }
 
     /// What kind of thing waits for the outcome.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use reqwest::Method;
+use serde::Serialize;
 
 use super::{Client, ClientError, PageRequest};
-use crate::asset::AssetPartitionList;
+use crate::asset::{Asset, AssetLineage, AssetList, AssetPartitionList};
 use crate::dag::{Dag, DagDetails, DagList, DagVersion, DagVersionList, PublishDag};
 
 impl Client {
@@ -88,4 +89,39 @@ impl Client {
     ) -> Result<AssetPartitionList, ClientError> {
         self.get_with(&["v1", "assets", asset, "partitions"], &page.into()).await
     }
+
+    /// A page of the assets of published DAGs, by key.
+    ///
+    /// # Errors
+    /// `forbidden` without a grant.
+    pub async fn assets(&self, page: impl Into<PageRequest>) -> Result<AssetList, ClientError> {
+        self.get_with(&["v1", "assets"], &page.into()).await
+    }
+
+    /// An asset.
+    ///
+    /// # Errors
+    /// `unknown-asset`.
+    pub async fn asset(&self, asset: &str) -> Result<Asset, ClientError> {
+        self.get(&["v1", "assets", asset]).await
+    }
+
+    /// What an asset is made of, and what is made of it.
+    ///
+    /// # Errors
+    /// `unknown-asset`, `invalid-run` when the partition is none of the asset.
+    pub async fn asset_lineage(&self, asset: &str, of: &LineageOf) -> Result<AssetLineage, ClientError> {
+        self.get_with(&["v1", "assets", asset, "lineage"], of).await
+    }
+}
+
+/// Which lineage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct LineageOf {
+    /// Of this partition; of the asset as a whole without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// At most so many edges away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
 }

@@ -35,6 +35,7 @@ use reqwest::{Method, RequestBuilder, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use dags::LineageOf;
 pub use download::Download;
 pub use error::ClientError;
 pub use functions::Expected;

@@ -44,6 +44,11 @@ async fn follow(
         output.hint(&format!("run {} {what}", started.id));
         return watch::run(client, &started.id, output).await;
     }
+    if !started.is_visible {
+        output.hint(
+            "the run is stored, and reads do not show it yet; see the warnings of GET /readyz if this lasts",
+        );
+    }
     output.print(started, Table::default().line(&started.id, what))
 }
 

@@ -136,7 +136,7 @@ impl<P: Projection> Compactor<P> {
 
     /// Whether finished runs should leave the active rows.
     pub(super) fn is_archive_due(&mut self, now_ms: u64) -> bool {
-        let finished = self.projection.finished_runs().len();
+        let finished = self.projection.finished_count();
         if finished == 0 {
             self.finished_since_ms = None;
             return false;
@@ -146,21 +146,29 @@ impl<P: Projection> Compactor<P> {
         finished >= options.archive_runs || now_ms >= since_ms.saturating_add(options.archive_age_ms)
     }
 
-    /// Moves finished runs to the partitions of their days. Their tombstones are among the next
-    /// changes of the projection.
+    /// Moves finished runs to the partitions of their days, as many as one fold moves: the next fold
+    /// moves the rest. Their tombstones are among the next changes of the projection.
     pub(super) fn archive(&mut self, paged: &HashMap<Arc<str>, PagedRun>, moves: &mut Moves) {
+        let mut moved = 0;
+        self.finished_since_ms = None;
         for run_id in self.projection.finished_runs() {
             if paged.contains_key(&run_id) {
                 continue;
             }
+            if moved >= self.context.options.archive_rows {
+                // The rest is due since ever.
+                self.finished_since_ms = Some(0);
+                return;
+            }
             let Some(mut rows) = self.projection.retire_run(&run_id) else { continue };
             let triggered_at = rows.runs.first().map_or(0, |run| run.triggered_at);
             let day: Arc<str> = day_of(triggered_at).into();
-            moves.days.entry(Arc::clone(&day)).or_default().fill(Entries::of_rows(&mut rows));
+            let entries = Entries::of_rows(&mut rows);
+            moved += entries.count();
+            moves.days.entry(Arc::clone(&day)).or_default().fill(entries);
             if let Some(archived) = &mut self.archived {
                 archived.days.insert(run_id, day);
             }
         }
-        self.finished_since_ms = None;
     }
 }

@@ -11,7 +11,9 @@ use segno_actions::functions::Scope;
 use super::archive::ArchivedRuns;
 use super::background::{Background, Doomed};
 use super::change::Entries;
-use super::limits::{ARCHIVE_AGE_MS, ARCHIVE_RUNS, FOLD_TRIES, GRACE_MS};
+use super::limits::{
+    ARCHIVE_AGE_MS, ARCHIVE_ROWS, ARCHIVE_RUNS, FOLD_TRIES, GRACE_MS, PLACE_CHECK_MS, RUN_RETENTION_MS,
+};
 use super::merge::Shelves;
 use super::projection::Projection;
 use crate::fold::{ChangedRun, FailedRun};
@@ -55,10 +57,14 @@ pub struct Options {
     pub max_delta_age_ms: u64,
     /// Finished runs that are moved to day partitions together.
     pub archive_runs: usize,
+    /// Rows of finished runs that one fold moves, unless the first run alone has more.
+    pub archive_rows: u64,
     /// How long a finished run waits for others.
     pub archive_age_ms: u64,
     /// Folded batches after which they are joined.
     pub join_batches: usize,
+    /// How long day partitions are kept after the last end of their runs; for ever without it.
+    pub run_retention_ms: Option<u64>,
 }
 
 impl Default for Options {
@@ -69,8 +75,10 @@ impl Default for Options {
             max_delta_rows: L0_ROWS,
             max_delta_age_ms: L0_AGE_MS,
             archive_runs: ARCHIVE_RUNS,
+            archive_rows: ARCHIVE_ROWS,
             archive_age_ms: ARCHIVE_AGE_MS,
             join_batches: crate::log::limits::JOIN_BATCHES,
+            run_retention_ms: Some(RUN_RETENTION_MS),
         }
     }
 }
@@ -131,6 +139,10 @@ pub struct Compactor<P> {
     pub(super) overlay: Entries,
     pub(super) batches: Batches,
     pub(super) archived: Option<ArchivedRuns>,
+    /// When the last run of a day has ended, of days whose partitions were read for that.
+    pub(super) last_ends: BTreeMap<String, u64>,
+    /// The newest day whose partition was removed.
+    pub(super) expired_through: Option<String>,
     /// Since when finished runs wait to be moved to day partitions.
     pub(super) finished_since_ms: Option<u64>,
     pub(super) background: Background,
@@ -175,6 +187,8 @@ impl<P: Projection> Compactor<P> {
             overlay: Entries::default(),
             batches: Batches::default(),
             archived: None,
+            last_ends: BTreeMap::new(),
+            expired_through: None,
             finished_since_ms: None,
             background: Background::new(),
             replaced: Vec::new(),
@@ -257,6 +271,9 @@ impl<P: Projection> Compactor<P> {
         }
         for _ in 0..FOLD_TRIES {
             let newest = self.context.manifests.newest(self.published.manifest_id).await?;
+            if newest.is_none() && self.published.manifest_id > 0 {
+                return Err(self.gone());
+            }
             let manifest = newest.unwrap_or_else(|| first_manifest(&self.context));
             if manifest.epoch > self.context.epoch {
                 return Err(self.fenced(manifest.epoch));
@@ -295,6 +312,8 @@ impl<P: Projection> Compactor<P> {
         };
         self.archived = None;
         self.finished_since_ms = None;
+        self.last_ends.clear();
+        self.expired_through.clone_from(&manifest.expired_through);
         // What merges replaced may be named again.
         self.replaced.clear();
         self.touched = catalog.groups().map(|(group, _)| group).collect();
@@ -351,6 +370,31 @@ impl<P: Projection> Compactor<P> {
         }
     }
 
+    /// The manifests are not there any more: the place was unmounted, renamed or deleted. Nothing may be begun again in it.
+    pub(super) fn gone(&self) -> StorageError {
+        let problem =
+            "the manifests are gone: the place of the ledger is another one, or empty; mount or restore it";
+        StorageError::new(ErrorKind::Unavailable, self.context.shelves.paths.manifests(), problem)
+    }
+
+    /// Before the first write after a pause: whether the newest manifest is still where it was put. While folds follow each other,
+    /// each publication finds out.
+    pub(super) async fn check_place(&self, now_ms: u64) -> Result<(), StorageError> {
+        let is_recent = now_ms.saturating_sub(self.published.published_at) < PLACE_CHECK_MS && !self.is_stale;
+        if is_recent || self.published.manifest_id == 0 {
+            return Ok(());
+        }
+        let path = self.context.shelves.paths.manifest(self.published.manifest_id);
+        if self.context.shelves.state.exists(&path).await? {
+            return Ok(());
+        }
+        // It may have been replaced and deleted; then a newer one is there.
+        match self.context.manifests.newest(self.published.manifest_id).await? {
+            Some(_) => Ok(()),
+            None => Err(self.gone()),
+        }
+    }
+
     pub(super) fn fenced(&self, epoch: u64) -> StorageError {
         let problem = format!(
             "epoch {} is fenced by epoch {epoch}: another node has the scope; stop",
@@ -400,6 +444,7 @@ fn first_manifest(context: &Context) -> Manifest {
             max_age_ms: options.max_delta_age_ms,
         },
         history: None,
+        expired_through: None,
         log: LogState::default(),
     }
 }

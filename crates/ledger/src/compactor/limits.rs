@@ -16,8 +16,15 @@ pub const FOLD_TRIES: u32 = 4;
 pub const GRACE_MS: u64 = 60_000;
 /// Rows of finished runs that are moved to day partitions together.
 pub const ARCHIVE_RUNS: usize = 1_000;
+/// Rows of finished runs that one fold moves to day partitions, unless the first run alone has more: so that no fold takes long
+/// because many runs have ended together.
+pub const ARCHIVE_ROWS: u64 = 5_000;
 /// How long a finished run stays among the active ones at most, while events are folded.
 pub const ARCHIVE_AGE_MS: u64 = 60_000;
+/// How long a finished run is kept, unless the options set another time.
+pub const RUN_RETENTION_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
+/// Pause after the last publication before which the place of the manifests is not verified again.
+pub const PLACE_CHECK_MS: u64 = 1_000;
 /// Files that are deleted in one go.
 pub const DELETIONS: usize = 512;
 /// Age of a file that no manifest names before a sweep deletes it: longer than any merge.

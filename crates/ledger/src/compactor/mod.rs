@@ -31,6 +31,7 @@ mod output;
 mod plan;
 mod projection;
 mod publish;
+mod retention;
 mod step;
 mod sweep;
 #[cfg(test)]

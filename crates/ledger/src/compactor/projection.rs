@@ -33,6 +33,8 @@ pub trait Projection: Send + Sync + Sized + 'static {
     fn has_run(&self, run_id: &str) -> bool;
     /// Runs that ended, the first ones first.
     fn finished_runs(&self) -> Vec<Arc<str>>;
+    /// How many runs ended.
+    fn finished_count(&self) -> usize;
     /// Takes a run out that ended; nothing for one that has not. Its rows that were changes once
     /// are tombstones of the next changes.
     fn retire_run(&mut self, run_id: &str) -> Option<Rows>;
@@ -76,6 +78,10 @@ impl Projection for State {
 
     fn finished_runs(&self) -> Vec<Arc<str>> {
         State::finished_runs(self).map(|(_, run_id)| Arc::clone(run_id)).collect()
+    }
+
+    fn finished_count(&self) -> usize {
+        State::finished_runs(self).len()
     }
 
     fn retire_run(&mut self, run_id: &str) -> Option<Rows> {

@@ -67,6 +67,7 @@ impl<P: Projection> Compactor<P> {
 
     /// Writes everything, then the manifest. False: another compactor of this epoch was first.
     pub(super) async fn publish(&mut self, step: Step) -> Result<bool, StorageError> {
+        self.check_place(step.now_ms).await?;
         let mut manifest = self.next_manifest(step.now_ms);
         let naming = Naming { sequence: manifest.manifest_id, token: self.fresh_token() };
         advance(&mut manifest, &step, &self.context.shelves.paths.log());
@@ -83,6 +84,7 @@ impl<P: Projection> Compactor<P> {
         for (first, records) in step.batches {
             self.batches.remember(first, records);
         }
+        manifest.expired_through.clone_from(&self.expired_through);
         manifest.l0_deltas.clone_from(&self.catalog.deltas);
         manifest.l0_count = manifest.l0_deltas.len();
         manifest.log.folded = self.batches.folded.keys().copied().collect();

@@ -180,6 +180,7 @@ impl<P: Projection> Compactor<P> {
         let mut delta = Entries::of_changes(&self.projection.take_changes());
         self.page_out(paged, &mut delta, &mut moves);
         self.adopt_merges();
+        self.expire_days(now_ms).await?;
         let is_merge_due = self.is_delta_merge_due(&delta, now_ms);
         let has_changes = !delta.is_empty() || !moves.days.is_empty() || self.catalog.base_changed;
         if step.batches.is_empty() && !has_changes && !is_merge_due && self.catalog.months_changed.is_empty()

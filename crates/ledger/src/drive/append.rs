@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use segno_actions::functions::Scope;
 
 use super::error::DriveError;
-use super::holder::Held;
+use super::holder::{Held, Renewed};
 use super::ledger::{LedgerOptions, timestamp};
 use super::limits::APPEND_BYTES;
 use super::outbox::{self, Waiting, WaitingEvent};
@@ -145,8 +145,10 @@ impl Held {
         }
         let (count, begun_ms) = (part.len(), self.now_ms());
         self.compactor.observe(self.services.announcer.is_wanted());
+        let renewed =
+            Renewed { lease: &mut self.lease, ledger: &self.services.ledger, ahead_ms: self.ahead_ms };
         let appended: BoxFuture<'_, _> = self.compactor.append(part).boxed();
-        let published = appended.await?;
+        let published = renewed.during(appended).await??;
         self.announce(&published.changed);
         self.notify(published.failed).await?;
         let now_ms = self.now_ms();
@@ -168,8 +170,10 @@ impl Held {
     pub(super) async fn fold_waiting(&mut self) -> Result<(), DriveError> {
         loop {
             self.compactor.observe(self.services.announcer.is_wanted());
+            let renewed =
+                Renewed { lease: &mut self.lease, ledger: &self.services.ledger, ahead_ms: self.ahead_ms };
             let folded: BoxFuture<'_, _> = self.compactor.fold_waiting().boxed();
-            let published = folded.await?;
+            let published = renewed.during(folded).await??;
             self.announce(&published.changed);
             self.notify(published.failed).await?;
             for (path, problem) in &published.quarantined {

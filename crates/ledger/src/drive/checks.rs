@@ -11,7 +11,7 @@ use segno_actions::pools::CallState;
 
 use super::error::DriveError;
 use super::holder::{Held, as_time};
-use super::limits::{CALLS_AT_ONCE, CHECK_AFTER, CHECKS_PER_PART};
+use super::limits::{CALLS_AT_ONCE, CHECK_AFTER, CHECKS_PER_PART, HAND_OVER_TIMEOUT};
 use super::settler::{self, SEGNO_WORKER};
 use crate::controllers::Enqueue;
 use crate::event::{Attempt, TaskHeartbeat, TaskStarted};
@@ -179,7 +179,20 @@ impl Held {
         let Some(task) = task_of(state, &watched) else { return Ok(()) };
         let is_cancelled = state.run(&watched.attempt.run_id).is_some_and(|run| run.cancel_requested);
         let (attempt, worker_id) = (watched.attempt.clone(), SEGNO_WORKER.into());
+        let has_callbacks = task.has_callbacks();
         match seen {
+            // The attempt was handed over; its worker reports how it goes on.
+            CallState::Ended(Ok(_)) if has_callbacks => {
+                let dispatched_at = task.dispatched_at.unwrap_or(0);
+                let waited_ms = as_time(now_ms).saturating_sub(dispatched_at);
+                if task.state == TaskState::Dispatched && waited_ms >= as_time(duration_ms(HAND_OVER_TIMEOUT))
+                {
+                    self.own.push(settler::not_started(attempt).into());
+                    return Ok(());
+                }
+            }
+            CallState::Missing if has_callbacks && task.state == TaskState::Running => {}
+            CallState::Leased { .. } if has_callbacks => {}
             CallState::Ended(ended) => {
                 let instance = self.services.calls.instance_id(&self.scope, &job_of(&attempt));
                 let event = settler::finished(attempt, &instance, &ended);

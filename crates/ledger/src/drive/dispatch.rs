@@ -10,9 +10,11 @@ use segno::Payload;
 use segno::store::{ErrorKind, RecordBatch};
 use segno_actions::OrchestrationName;
 use segno_actions::functions::{
-    FunctionError, FunctionName, HumanDuration, InvokeRequest, RetryPolicy, Scope, Tag,
+    CallName, FunctionError, FunctionName, HumanDuration, InvokeRequest, PoolName, RetryPolicy, Scope, Tag,
 };
+use segno_actions::pools::{PoolCall, RoomCall};
 
+use super::callbacks::envelope;
 use super::error::DriveError;
 use super::holder::{Held, Services, as_time};
 use super::inputs;
@@ -21,7 +23,7 @@ use super::settler;
 use crate::controllers::Enqueue;
 use crate::event::{Attempt, DispatchEnqueued, EventData, Outcome, TaskError, TaskFinished};
 use crate::fold::State;
-use crate::tables::TaskRow;
+use crate::tables::{Completion, TaskRow};
 use crate::telemetry;
 
 use super::outbox::WaitingEvent;
@@ -189,6 +191,10 @@ async fn prepare(
         Ok(input) => input,
         Err(problem) => return Ok(Prepared::Refused(problem)),
     };
+    let input = match task.has_callbacks() {
+        true => envelope(scope, task, dispatch, input),
+        false => input,
+    };
     let input = match Payload::encode(&input) {
         Ok(input) => input,
         Err(error) => return Ok(Prepared::Refused(error.to_string())),
@@ -196,7 +202,7 @@ async fn prepare(
     let mut batch = RecordBatch::default();
     match add_start(services, scope, &mut batch, (task, enqueue, input)).await {
         Ok(()) => Ok(Prepared::Start(Box::new(batch))),
-        Err(FunctionError::Busy) => Ok(Prepared::Later),
+        Err(FunctionError::Busy | FunctionError::PoolPaused { .. }) => Ok(Prepared::Later),
         Err(error) if error.kind() == ErrorKind::Unavailable => Ok(Prepared::Later),
         Err(error) => Ok(Prepared::Refused(error.to_string())),
     }
@@ -209,17 +215,26 @@ async fn add_start(
     (task, enqueue, input): (&TaskRow, &Enqueue, Payload),
 ) -> Result<(), FunctionError> {
     let dispatch = &enqueue.dispatch;
-    let settle = settler::settle(&dispatch.dispatch_id, &dispatch.attempt_id)?;
+    let completion = task.completion.unwrap_or_default();
+    let settle = settler::settle(&dispatch.dispatch_id, &dispatch.attempt_id, completion)?;
     let job = (&*dispatch.dispatch_id, settle);
     if let Some(name) = &task.orchestration {
         let name = OrchestrationName::new(&**name)
             .map_err(|problem| FunctionError::InvalidInvocation { field: "orchestration", problem })?;
         return services.calls.add_orchestration(batch, scope, job, (name, input)).await.map(drop);
     }
-    let function = FunctionName::new(task.function.as_deref().unwrap_or_default())?;
-    let mut request = InvokeRequest::new(function, input);
+    // With callbacks, the timeout of the task bounds the attempt, and the function only hands it over.
+    let timeout = task.timeout_seconds.filter(|_| completion == Completion::Return);
+    let timeout = timeout.map(|seconds| HumanDuration::from_secs(seconds.into()));
+    let function = task.function.as_deref().unwrap_or_default();
+    if let Some(pool) = &task.worker_pool {
+        let call = PoolCall::new(PoolName::new(&**pool)?, CallName::new(function)?, input);
+        let call = PoolCall { timeout, retry: Some(once()), ..call };
+        return services.calls.add_start(batch, scope, RoomCall::new(job.0, call, job.1)).await.map(drop);
+    }
+    let mut request = InvokeRequest::new(FunctionName::new(function)?, input);
     request.tag = task.tag.as_deref().map(Tag::new).transpose()?;
-    request.timeout = task.timeout_seconds.map(|seconds| HumanDuration::from_secs(seconds.into()));
+    request.timeout = timeout;
     // Retries are the ledger's: each attempt is a call of its own.
     request.retry = Some(once());
     services.calls.add_call(batch, scope, job, request).await.map(drop)

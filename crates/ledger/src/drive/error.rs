@@ -66,6 +66,16 @@ pub enum LedgerError {
     /// There is no such run.
     #[error("there is no run {0:?}; list the runs to find its id [unknown-run]")]
     UnknownRun(String),
+    /// There is no such run any more.
+    #[error(
+        "there is no run {run:?}: runs that were triggered until {through} were removed when `ledger.run_days` had passed since their end [unknown-run]"
+    )]
+    RunRemoved {
+        /// The run.
+        run: String,
+        /// The newest day whose runs were removed.
+        through: String,
+    },
     /// The run has no such task.
     #[error("run {run:?} has no task {task:?}; show the run to find its tasks [unknown-task]")]
     UnknownTask {
@@ -74,6 +84,9 @@ pub enum LedgerError {
         /// The task.
         task: String,
     },
+    /// There is no such asset.
+    #[error("there is no asset {0:?}; list the assets to find its key [unknown-asset]")]
+    UnknownAsset(String),
     /// There is no such backfill.
     #[error("there is no backfill {0:?}; list the backfills to find its id [unknown-backfill]")]
     UnknownBackfill(String),
@@ -132,8 +145,9 @@ impl LedgerError {
             LedgerError::Dag(error) => error.code(),
             LedgerError::Plan(error) => error.code(),
             LedgerError::UnknownDag { .. } => "unknown-dag",
-            LedgerError::UnknownRun(_) => "unknown-run",
+            LedgerError::UnknownRun(_) | LedgerError::RunRemoved { .. } => "unknown-run",
             LedgerError::UnknownTask { .. } => "unknown-task",
+            LedgerError::UnknownAsset(_) => "unknown-asset",
             LedgerError::UnknownBackfill(_) => "unknown-backfill",
             LedgerError::Invalid { .. } => "invalid-run",
             LedgerError::Refused { .. } => "run-request-refused",
@@ -152,7 +166,9 @@ impl LedgerError {
             LedgerError::Dag(_) | LedgerError::Plan(_) | LedgerError::Invalid { .. } => ErrorKind::Invalid,
             LedgerError::UnknownDag { .. }
             | LedgerError::UnknownRun(_)
+            | LedgerError::RunRemoved { .. }
             | LedgerError::UnknownTask { .. }
+            | LedgerError::UnknownAsset(_)
             | LedgerError::UnknownBackfill(_) => ErrorKind::NotFound,
             LedgerError::Refused { .. } | LedgerError::KeyUsed { .. } => ErrorKind::Conflict,
             LedgerError::Unreadable { .. } => ErrorKind::Corrupt,

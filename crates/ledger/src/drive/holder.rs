@@ -97,7 +97,33 @@ pub(super) struct Held {
     /// When controllers that follow the clock were last run.
     pub(super) ticked_at_ms: u64,
     /// How far the store's clock is ahead of this node's, in milliseconds.
-    ahead_ms: i64,
+    pub(super) ahead_ms: i64,
+}
+
+/// A lease that is renewed while work on the object store goes on, which may take longer than the lease.
+pub(super) struct Renewed<'a> {
+    pub(super) lease: &'a mut Lease,
+    pub(super) ledger: &'a Ledger,
+    /// How far the store's clock is ahead of this node's, in milliseconds.
+    pub(super) ahead_ms: i64,
+}
+
+impl Renewed<'_> {
+    /// Waits for work. It is given up when the lease is lost to another node.
+    pub(super) async fn during<T>(self, mut work: BoxFuture<'_, T>) -> Result<T, DriveError> {
+        let Renewed { lease, ledger, ahead_ms } = self;
+        let time = ledger.clock();
+        loop {
+            let now_ms = time.now_ms().saturating_add_signed(ahead_ms);
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                () = clock::sleep(time, lease.time_to_renewal(now_ms)) => {}
+            }
+            let now_ms = time.now_ms().saturating_add_signed(ahead_ms);
+            lease.commit(ledger.store(), RecordBatch::default(), now_ms).await?;
+        }
+    }
 }
 
 /// What a round came to.
@@ -138,10 +164,12 @@ impl Held {
             epoch: lease.epoch(),
             options: services.options.compactor.clone(),
         };
+        // A slow object store may take longer than a lease.
         let opened: BoxFuture<'_, _> = Compactor::open(setup).boxed();
-        let compactor = opened.await?;
+        let compactor = Renewed { lease: &mut lease, ledger, ahead_ms }.during(opened).await??;
         if !ledger.has_begun(&scope).await? {
             let batch = RecordBatch { writes: vec![begun(&scope)], ..RecordBatch::default() };
+            let now_ms = ledger.clock().now_ms().saturating_add_signed(ahead_ms);
             lease.commit(ledger.store(), batch, now_ms).await?;
         }
         let mut held = Held {
@@ -206,9 +234,8 @@ impl Held {
     /// Appends, folds, decides, dispatches.
     async fn round(&mut self, waiting: Vec<Waiting>) -> Result<Progress, DriveError> {
         let now_ms = self.now_ms();
-        if self.lease.is_over(now_ms) {
-            return Err(DriveError::LeaseLost);
-        }
+        // Also when it is over by this node's clock: the commit fails if another node has taken the scope, and only then is the
+        // lease lost. A node that stood still for a while goes on otherwise.
         if self.lease.time_to_renewal(now_ms).is_zero() {
             self.lease.commit(self.services.ledger.store(), RecordBatch::default(), now_ms).await?;
         }
@@ -255,9 +282,6 @@ impl Held {
         let time = Arc::clone(&self.services.ledger.options().clock);
         clock::sleep(&*time, STORAGE_PAUSE).await;
         let now_ms = self.now_ms();
-        if self.lease.is_over(now_ms) {
-            return Err(DriveError::LeaseLost);
-        }
         self.lease.commit(self.services.ledger.store(), RecordBatch::default(), now_ms).await?;
         // A batch whose put timed out may be in the log.
         self.listed_at_ms = 0;
@@ -324,7 +348,8 @@ impl Held {
         let ledger = self.services.ledger.clone();
         self.settle().await;
         let now_ms = self.now_ms();
-        let due_at_ms = wakeups::next_ms(self.compactor.state(), &ledger.options().zones, now_ms);
+        let wakeup_ms = wakeups::next_ms(self.compactor.state(), &ledger.options().zones, now_ms);
+        let due_at_ms = [wakeup_ms, self.compactor.next_expiry_ms()].into_iter().flatten().min();
         let scope = self.scope;
         self.lease.release(ledger.store(), due_at_ms).await?;
         if outbox::has_waiting(ledger.store(), &scope).await? {

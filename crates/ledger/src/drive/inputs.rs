@@ -196,6 +196,8 @@ fn planned(task: &TaskRow) -> PlannedTask {
     planned.timeout_seconds = task.timeout_seconds;
     planned.tag.clone_from(&task.tag);
     planned.pool.clone_from(&task.pool);
+    planned.worker_pool.clone_from(&task.worker_pool);
+    planned.completion = task.completion.unwrap_or_default();
     planned.partition_key.clone_from(&task.partition_key);
     planned.backoff = task.backoff.as_deref().and_then(|json| serde_json::from_str(json).ok());
     planned.for_each = task.for_each.as_deref().and_then(|json| serde_json::from_str::<ForEach>(json).ok());

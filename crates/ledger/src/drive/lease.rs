@@ -120,11 +120,6 @@ impl Lease {
         self.until_ms = now_ms.saturating_add(duration_ms(self.holder.lease));
     }
 
-    /// Whether the lease is over by this node's clock: another node may hold the scope.
-    pub(super) fn is_over(&self, now_ms: u64) -> bool {
-        now_ms >= self.until_ms
-    }
-
     /// How long until it has to be renewed.
     pub(super) fn time_to_renewal(&self, now_ms: u64) -> Duration {
         let left_ms = self.until_ms.saturating_sub(now_ms);

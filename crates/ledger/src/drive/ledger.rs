@@ -16,6 +16,7 @@ use super::backfills::Backfills;
 use super::dags::Dags;
 use super::definitions::Definitions;
 use super::error::LedgerError;
+use super::lineage::Graphs;
 use super::place::{SECRETS, secret_id};
 use super::runs::Runs;
 use crate::objects::{Paths, Stores};
@@ -50,6 +51,7 @@ struct Inner {
     objects: Stores,
     options: LedgerOptions,
     definitions: Definitions,
+    graphs: Graphs,
     scopes: Mutex<HashMap<Scope, Cached>>,
     /// Writers of this process that wait until their record of the outbox is in the tables, by its id.
     waiting: Mutex<HashMap<String, oneshot::Sender<()>>>,
@@ -79,6 +81,7 @@ impl Ledger {
             objects,
             options,
             definitions,
+            graphs: Graphs::default(),
             scopes: Mutex::default(),
             waiting: Mutex::default(),
             stuck: Mutex::default(),
@@ -119,6 +122,11 @@ impl Ledger {
 
     pub(super) fn definitions(&self) -> &Definitions {
         &self.inner.definitions
+    }
+
+    /// The lineage graphs that are kept.
+    pub(super) fn graphs(&self) -> &Graphs {
+        &self.inner.graphs
     }
 
     /// A fresh text that no other request has.

@@ -14,6 +14,27 @@ pub const MAX_INLINE_OUTPUT_BYTES: usize = 64 * 1024;
 /// Longest error message of a task that is part of its event, in bytes.
 pub const MAX_ERROR_BYTES: usize = 4 * 1024;
 
+/// How long a task token is valid. Each heartbeat returns a new one.
+pub const TASK_TOKEN_LIFE: Duration = Duration::from_secs(60 * 60);
+
+/// Events that wait for longer than this to be folded are reported as a trouble.
+pub const FOLD_LAG_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long an attempt whose worker calls back may be handed over without being started.
+pub const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How long it is known what workers have reported of an attempt: longer than any token.
+pub const RECEIPT_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Largest body of a report of a worker, in bytes.
+pub const MAX_CALLBACK_BODY_BYTES: usize = 256 * 1024;
+
+/// Longest name, path or category in a report, in bytes.
+pub const MAX_CALLBACK_TEXT_BYTES: usize = 1_024;
+
+/// Largest metrics and partial progress of a report, in bytes of JSON text each.
+pub const MAX_CALLBACK_METRICS_BYTES: usize = 16 * 1024;
+
 /// Most tasks that are started in one commit.
 pub const STARTS_PER_COMMIT: usize = 256;
 
@@ -84,6 +105,18 @@ pub const APPEND_BYTES: usize = 8 * 1024 * 1024;
 
 /// Most failed tasks of a run of which there is a notice each.
 pub const MAX_TASK_NOTICES: u32 = 20;
+
+/// Most DAGs of a tenant whose assets are in the lineage graph.
+pub const MAX_LINEAGE_DAGS: usize = 5_000;
+
+/// Most tenants whose lineage graphs are kept in memory.
+pub const MAX_CACHED_GRAPHS: usize = 64;
+
+/// Most assets upstream or downstream of one.
+pub const MAX_LINEAGE_ASSETS: usize = 500;
+
+/// Most partitions of each of them.
+pub const MAX_LINEAGE_PARTITIONS: usize = 100;
 
 /// Most runs that one poll of a sensor requests.
 pub const MAX_SENSOR_RUNS: usize = 100;

@@ -11,6 +11,9 @@
 //! | `settler.rs` | the end of an attempt, written in the commit that ends its call |
 //! | `sensor.rs`, `sensing.rs` | sensors: their records and what they return; polling |
 //! | `notices.rs`, `freshness.rs` | calls of the function that a DAG has told about failures; assets that are stale |
+//! | `callbacks/` | reports of workers that have a token for an attempt |
+//! | `health.rs` | what is wrong with the ledger now |
+//! | `lineage/` | assets, their tasks, and what is made of what |
 //! | `lease.rs`, `processes.rs` | which node holds a scope, the fencing tokens; which processes are alive |
 //! | `announce.rs` | what folds changed, for those who follow runs |
 //! | `limits.rs` | every limit |
@@ -23,6 +26,7 @@ mod announce;
 mod append;
 mod backfills;
 mod begun;
+mod callbacks;
 mod checks;
 mod corrections;
 mod dags;
@@ -31,11 +35,13 @@ mod definitions;
 mod dispatch;
 mod error;
 mod freshness;
+mod health;
 mod holder;
 mod inputs;
 mod lease;
 mod ledger;
 pub mod limits;
+mod lineage;
 mod lists;
 mod node;
 mod notices;
@@ -54,16 +60,25 @@ mod wakeups;
 
 pub use announce::{RunAnnouncer, Silent};
 pub use backfills::{BackfillDetail, Backfills, CreatedBackfill, NewBackfill};
+pub use callbacks::{
+    Acknowledged, Alive, AttemptName, CallbackError, Callbacks, CompletedReport, HeartbeatReport,
+    InvalidToken, ReportedError, ReportedOutput, StartedReport, TaskToken, TaskTokens, TokenIssuer, issue,
+};
 pub use corrections::{ClearTasks, MarkTask, Rerun};
 pub use dags::{Dags, ListedSensor, PublishedDag};
 pub use definitions::{DagHead, DagVersion};
 pub use error::{DriveError, LedgerError};
+pub use health::LedgerTrouble;
 pub use holder::{DriverOptions, Services};
 pub use ledger::{Ledger, LedgerOptions};
+pub use lineage::{
+    AssetDetail, AssetGraph, AssetNode, AssetState, AssetTask, Assets, Direction, Edge, EdgeSource,
+    LineagePage, Trace, TraceQuery, TracedAsset,
+};
 pub use lists::items;
 pub use node::Driver;
 pub use outbox::WaitingEvent;
-pub use place::{BEGUN, FRESHNESS, HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, SENSORS, VERSIONS};
+pub use place::{BEGUN, FRESHNESS, HEADS, LEASES, OUTBOX, RECEIPTS, RUN_KEYS, SECRETS, SENSORS, VERSIONS};
 pub use post::{Posting, post};
 pub use processes::Processes;
 pub use reading::{RunDetail, RunPage, RunQuery, TaskQuery, TaskWait, WaitReason};

@@ -124,9 +124,14 @@ pub(super) fn put_aside(waiting: Waiting) -> RecordWrite {
     }
 }
 
+/// When a record was written, in Unix milliseconds; nothing for one that was put aside.
+pub(super) fn written_at_ms(record: &Record) -> Option<u64> {
+    Some(record.due_at_ms?.saturating_add(duration_ms(CLOCK_SKEW)))
+}
+
 fn waiting(record: Record) -> Waiting {
     let body = serde_json::from_slice::<Body>(&record.body);
-    let written_at_ms = record.due_at_ms.unwrap_or_default().saturating_add(duration_ms(CLOCK_SKEW));
+    let written_at_ms = written_at_ms(&record).unwrap_or_default();
     Waiting {
         id: record.id,
         written_at_ms,

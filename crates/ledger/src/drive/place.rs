@@ -18,6 +18,9 @@ pub const BEGUN: &str = "ledger_begun";
 /// Kind of the reservations of run keys.
 pub const RUN_KEYS: &str = "ledger_run_keys";
 
+/// Kind of the receipts of what workers have reported of attempts.
+pub const RECEIPTS: &str = "ledger_receipts";
+
 /// Kind of the DAGs by name.
 pub const HEADS: &str = "dag_heads";
 

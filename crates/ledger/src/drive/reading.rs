@@ -65,6 +65,8 @@ pub struct RunDetail {
 /// Which tasks of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskQuery {
+    /// Only this task.
+    pub key: Option<String>,
     /// In one of these states; in any of them if there are none.
     pub states: Vec<TaskState>,
     /// After the task with this key.
@@ -148,7 +150,10 @@ impl Runs {
         let rows = |days| Filter { days, key: Vec::new() };
         let active = snapshot.rows::<RunRow>(&rows(Days::None)).await?;
         found.extend(active.into_iter().filter(&fits).map(|run| (place_of(&run), run)));
-        let mut days: Vec<String> = snapshot.days().map(str::to_owned).collect();
+        // Day partitions have runs that have ended, and no others.
+        let may_be_past = query.states.is_empty() || query.states.iter().any(|state| state.is_final());
+        let days = snapshot.days().filter(|_| may_be_past);
+        let mut days: Vec<String> = days.map(str::to_owned).collect();
         days.sort();
         let latest = after.as_ref().map(|(at, _)| *at).into_iter().chain(query.until_ms).min();
         for day in days.into_iter().rev() {
@@ -203,7 +208,13 @@ impl Runs {
         let page =
             PageOf { filter: &filter, after: query.after.as_deref(), limit: query.limit.min(MAX_PAGE) };
         let is_wanted = |task: &TaskRow| query.states.is_empty() || query.states.contains(&task.state);
-        let tasks = snapshot.page::<TaskRow>(page, is_wanted).await?;
+        let tasks: Vec<TaskRow> = match &query.key {
+            Some(key) => {
+                let key = [run_id.into(), key.as_str().into()];
+                snapshot.row::<TaskRow>(&key, filter.days.clone()).await?.into_iter().collect()
+            }
+            None => snapshot.page::<TaskRow>(page, is_wanted).await?,
+        };
         let mut edges = snapshot.rows::<DepRow>(&filter).await?;
         let shown: HashSet<&str> = tasks.iter().map(|task| &*task.task_key).collect();
         edges.retain(|edge| shown.contains(&*edge.downstream_task_key));
@@ -279,13 +290,41 @@ impl Runs {
         }
     }
 
+    /// The row of a task of a run.
+    pub(super) async fn task_row(
+        &self,
+        scope: &Scope,
+        run_id: &str,
+        task_key: &str,
+    ) -> Result<Option<TaskRow>, LedgerError> {
+        let Some(snapshot) = self.ledger.snapshot(scope).await? else { return Ok(None) };
+        let key = [run_id.into(), task_key.into()];
+        if let Some(task) = snapshot.row::<TaskRow>(&key, Days::None).await? {
+            return Ok(Some(task));
+        }
+        Ok(snapshot.row::<TaskRow>(&key, days_of(&snapshot, run_id)).await?)
+    }
+
     /// Why a run is not in the tables: it waits in the outbox, or there is none.
     async fn not_shown(&self, scope: &Scope, run_id: &str) -> LedgerError {
         let waiting = outbox_id(scope, &first_events_of(run_id));
         match self.ledger.store().get_record(OUTBOX, &waiting).await {
-            Ok(None) => LedgerError::UnknownRun(run_id.to_owned()),
+            Ok(None) => self.unknown(scope, run_id).await,
             Ok(Some(_)) => LedgerError::NotVisible(run_id.to_owned()),
             Err(error) => error.into(),
+        }
+    }
+
+    /// There is no run, or retention has removed it: the time in its id shows which.
+    async fn unknown(&self, scope: &Scope, run_id: &str) -> LedgerError {
+        let snapshot = self.ledger.snapshot(scope).await.ok().flatten();
+        let through = snapshot.and_then(|snapshot| snapshot.manifest().expired_through.clone());
+        let drawn = ulid_of(run_id).map(|id| day_of(id.time_ms()));
+        match (through, drawn) {
+            (Some(through), Some(drawn)) if drawn <= through => {
+                LedgerError::RunRemoved { run: run_id.to_owned(), through }
+            }
+            _ => LedgerError::UnknownRun(run_id.to_owned()),
         }
     }
 
@@ -345,13 +384,17 @@ fn waits(detail: &RunDetail) -> Vec<TaskWait> {
 
 /// The days whose partition may have a run: that of the time in its id, or all.
 fn days_of(snapshot: &Snapshot, run_id: &str) -> Days {
-    let time = run_id.strip_prefix("run_").and_then(|id| id.to_uppercase().parse::<Ulid>().ok());
-    match time {
+    match ulid_of(run_id) {
         // A run is triggered a moment after its id was drawn.
         Some(id) => Days::Range(day_of(id.time_ms()), day_of(id.time_ms().saturating_add(DAY_MS))),
         None if snapshot.days().next().is_some() => Days::All,
         None => Days::None,
     }
+}
+
+/// The ULID in the id of a run that has no key.
+fn ulid_of(run_id: &str) -> Option<Ulid> {
+    run_id.strip_prefix("run_")?.to_uppercase().parse().ok()
 }
 
 fn place_of(run: &RunRow) -> Place {

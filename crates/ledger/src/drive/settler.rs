@@ -10,11 +10,12 @@ use segno::{Category, Epilogue, Failure, Payload};
 use segno_actions::functions::{CallEnd, FunctionError, FunctionsBuilder, Settle, SettleError, Settler};
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MAX_ERROR_BYTES, MAX_INLINE_OUTPUT_BYTES};
+use super::limits::{HAND_OVER_TIMEOUT, MAX_ERROR_BYTES, MAX_INLINE_OUTPUT_BYTES};
 use super::notices;
 use super::outbox;
 use crate::event::{Attempt, Outcome, TaskError, TaskFinished, TaskOutput};
 use crate::ids::DispatchName;
+use crate::tables::Completion;
 
 /// Kind of calls that are made for attempts of tasks.
 pub const SETTLE_KIND: &str = "ledger";
@@ -29,6 +30,9 @@ pub const SKIPPED_CODE: &str = "task-skipped";
 #[derive(Serialize, Deserialize)]
 struct OfAttempt {
     attempt_id: Arc<str>,
+    /// Whether the end of the call only hands the attempt over: a callback of the worker ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    hands_over: bool,
 }
 
 /// Registers what DAG runs need with the functions of a node.
@@ -38,8 +42,15 @@ pub fn register(functions: FunctionsBuilder) -> FunctionsBuilder {
 }
 
 /// What a call is made for.
-pub(super) fn settle(dispatch_id: &str, attempt_id: &Arc<str>) -> Result<Settle, FunctionError> {
-    Settle::new(SETTLE_KIND, dispatch_id).with(&OfAttempt { attempt_id: Arc::clone(attempt_id) })
+pub(super) fn settle(
+    dispatch_id: &str,
+    attempt_id: &Arc<str>,
+    completion: Completion,
+) -> Result<Settle, FunctionError> {
+    let hands_over = completion == Completion::Callback;
+    let data = OfAttempt { attempt_id: Arc::clone(attempt_id), hands_over };
+    let settle = Settle::new(SETTLE_KIND, dispatch_id).with(&data)?;
+    Ok(if hands_over { settle.issuing() } else { settle })
 }
 
 /// The end of an attempt as an event, by the instance that ran it.
@@ -72,6 +83,23 @@ pub(super) fn ended(attempt: Attempt) -> TaskFinished {
         asset_key: None,
         partition_key: None,
         code_version: None,
+    }
+}
+
+/// The end of an attempt that was handed over, and that no worker has started.
+pub(super) fn not_started(attempt: Attempt) -> TaskFinished {
+    let message: Arc<str> =
+        format!("no worker has reported the start of the attempt within {HAND_OVER_TIMEOUT:?}").into();
+    TaskFinished {
+        outcome: Outcome::Failed,
+        error_message: Some(Arc::clone(&message)),
+        error: Some(TaskError {
+            category: Some("TIMEOUT".into()),
+            message,
+            stack_trace: None,
+            retryable: Some(true),
+        }),
+        ..ended(attempt)
     }
 }
 
@@ -132,7 +160,10 @@ impl Settler for AttemptSettler {
         let name: DispatchName = dispatch_id
             .parse()
             .map_err(|error: crate::ids::InvalidDispatchId| SettleError::Unusable(error.to_string()))?;
-        let OfAttempt { attempt_id } = end.settle.data()?;
+        let OfAttempt { attempt_id, hands_over } = end.settle.data()?;
+        if hands_over && end.outcome.is_ok() {
+            return Ok(Epilogue { writes: Vec::new(), committed: None });
+        }
         let attempt = Attempt {
             run_id: name.run_id.into(),
             task_key: name.task_key.into(),
@@ -165,8 +196,10 @@ mod tests {
     #[test]
     fn what_a_call_is_made_for_is_stored_in_a_form_that_does_not_change() {
         let stored = r#"{"kind":"ledger","id":"dispatch:run1:extract:1","attempt_id":"att_1"}"#;
-        let settle = settle("dispatch:run1:extract:1", &"att_1".into()).unwrap();
-        assert_eq!(serde_json::to_string(&settle).unwrap(), stored);
+        let settle = |completion| settle("dispatch:run1:extract:1", &"att_1".into(), completion).unwrap();
+        assert_eq!(serde_json::to_string(&settle(Completion::Return)).unwrap(), stored);
+        let stored = r#"{"kind":"ledger","id":"dispatch:run1:extract:1","issues":true,"attempt_id":"att_1","hands_over":true}"#;
+        assert_eq!(serde_json::to_string(&settle(Completion::Callback)).unwrap(), stored);
     }
 
     #[test]

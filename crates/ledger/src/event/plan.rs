@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tables::TriggerRule;
+use crate::tables::{Completion, TriggerRule};
 
 /// Attempts of a task that says nothing about them.
 const DEFAULT_MAX_ATTEMPTS: u32 = 3;
@@ -66,6 +66,12 @@ pub struct PlannedTask {
     /// The concurrency pool that it takes a slot of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Arc<str>>,
+    /// The pool of workers that its function is called through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_pool: Option<Arc<str>>,
+    /// What ends an attempt: the return of its function, or a callback of its worker.
+    #[serde(default, skip_serializing_if = "is_by_return")]
+    pub completion: Completion,
     /// Which ends of upstream tasks it needs.
     #[serde(default, skip_serializing_if = "is_all_success")]
     pub trigger_rule: TriggerRule,
@@ -91,6 +97,8 @@ impl PlannedTask {
             timeout_seconds: None,
             tag: None,
             pool: None,
+            worker_pool: None,
+            completion: Completion::Return,
             trigger_rule: TriggerRule::AllSuccess,
             for_each: None,
         }
@@ -158,6 +166,10 @@ fn default_max_attempts() -> u32 {
 
 fn default_heartbeat_timeout_sec() -> u32 {
     DEFAULT_HEARTBEAT_TIMEOUT_SEC
+}
+
+fn is_by_return(completion: &Completion) -> bool {
+    *completion == Completion::Return
 }
 
 fn is_all_success(rule: &TriggerRule) -> bool {

@@ -9,7 +9,7 @@ use super::live_run::{LiveRun, TaskNo};
 use super::moment::Moment;
 use super::shared::{Scope, Shared, json};
 use crate::event::{PlanCreated, PlannedTask, Target, TasksAdded};
-use crate::tables::{RunState, TaskRow, TaskState};
+use crate::tables::{Completion, RunState, TaskRow, TaskState};
 
 /// Tasks of a run.
 pub(super) const MAX_TASKS: usize = 100_000;
@@ -214,6 +214,8 @@ fn task_row(planned: &PlannedTask, scope: &Scope, run_id: &Arc<str>, at: Moment)
         output_ref: None,
         progress_pct: None,
         marked_by: None,
+        worker_pool: planned.worker_pool.clone(),
+        completion: Some(planned.completion).filter(|completion| *completion != Completion::Return),
         row_version: at.id,
     }
 }

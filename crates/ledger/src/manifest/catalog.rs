@@ -1,6 +1,7 @@
 //! A manifest with all its parts, in memory: the pieces of every table and partition.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{Base, Delta, FileRef, Month, Part, Piece};
 
@@ -30,8 +31,8 @@ pub struct Catalog {
     pub base: Base,
     /// Deltas, oldest first.
     pub deltas: Vec<Delta>,
-    /// Day partitions by month (`YYYY-MM`).
-    pub months: BTreeMap<String, Month>,
+    /// Day partitions by month (`YYYY-MM`). Catalogs of successive manifests share the months that did not change.
+    pub months: BTreeMap<String, Arc<Month>>,
     /// Whether the base differs from its stored part.
     pub base_changed: bool,
     /// Months that differ from their stored parts.
@@ -62,7 +63,7 @@ impl Catalog {
             Place::Day(day) => {
                 let month = month_of(day);
                 self.months_changed.insert(month.to_owned());
-                let days = &mut self.months.entry(month.to_owned()).or_default().days;
+                let days = &mut Arc::make_mut(self.months.entry(month.to_owned()).or_default()).days;
                 days.entry(day.clone()).or_default().entry(group.table.clone()).or_default()
             }
         }

@@ -19,6 +19,7 @@ mod publish;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use catalog::month_of;
 pub use catalog::{Catalog, Group, Place};
 pub use model::{
     BaseSnapshot, Delta, EventRange, FileRef, L0Limits, LogState, Manifest, Part, Piece, SCHEMA_VERSION,

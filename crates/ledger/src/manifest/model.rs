@@ -38,6 +38,9 @@ pub struct Manifest {
     pub l0_limits: L0Limits,
     /// The day partitions of finished runs and of joined events.
     pub history: Option<Part>,
+    /// The newest day whose partition retention has removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expired_through: Option<String>,
     /// Objects of the log that are folded and not joined yet.
     pub log: LogState,
 }

@@ -28,7 +28,7 @@ use super::definition::{
 use super::limits::MAX_FOR_EACH_ITEMS;
 use super::yaml::{InvalidDag, Parsed, parse};
 use crate::event::Target;
-use crate::tables::TriggerRule;
+use crate::tables::{Completion, TriggerRule};
 
 /// A function as what a task runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,6 +230,18 @@ impl TaskBuilder {
     /// The concurrency pool that it takes a slot of.
     pub fn pool(mut self, pool: impl Into<String>) -> Self {
         self.task.pool = Some(pool.into());
+        self
+    }
+
+    /// The pool of workers that its function is called through.
+    pub fn worker_pool(mut self, pool: impl Into<String>) -> Self {
+        self.task.worker_pool = Some(pool.into());
+        self
+    }
+
+    /// Its worker reports the end of an attempt to the callback routes.
+    pub fn completed_by_callback(mut self) -> Self {
+        self.task.completion = Completion::Callback;
         self
     }
 

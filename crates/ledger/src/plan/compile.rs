@@ -238,6 +238,8 @@ fn planned(task: &Task) -> PlannedTask {
     planned.timeout_seconds = task.timeout.map(seconds);
     planned.tag = task.tag.as_deref().map(Arc::from);
     planned.pool = task.pool.as_deref().map(Arc::from);
+    planned.worker_pool = task.worker_pool.as_deref().map(Arc::from);
+    planned.completion = task.completion;
     planned.trigger_rule = task.trigger_rule;
     planned
 }

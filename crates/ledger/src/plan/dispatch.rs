@@ -96,6 +96,8 @@ pub fn expand(
         one.timeout_seconds = task.timeout_seconds;
         one.tag.clone_from(&task.tag);
         one.pool.clone_from(&task.pool);
+        one.worker_pool.clone_from(&task.worker_pool);
+        one.completion = task.completion;
         one.input = Some(PlannedInput { value, templates: Vec::new() }.to_value());
         added.push(one);
     }

@@ -68,7 +68,8 @@ impl Reader {
             }
             known = manifest.manifest_id;
             tries += 1;
-            match self.manifests.catalog(&manifest).await {
+            let earlier = last.map(|last| (&*last.manifest, &*last.catalog));
+            match self.manifests.catalog_after(&manifest, earlier).await {
                 Ok(catalog) => {
                     let reader = self.clone();
                     return Ok(Some(Snapshot {

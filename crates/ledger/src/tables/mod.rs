@@ -45,5 +45,5 @@ pub use schedule_state::ScheduleStateRow;
 pub use schedule_ticks::ScheduleTickRow;
 pub use sensor_evals::SensorEvalRow;
 pub use sensor_state::SensorStateRow;
-pub use tasks::{TaskRow, TaskState, TriggerRule};
+pub use tasks::{Completion, TaskRow, TaskState, TriggerRule};
 pub use timers::{TimerRow, TimerState, TimerType};

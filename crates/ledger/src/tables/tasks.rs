@@ -58,6 +58,18 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// What ends an attempt.
+    #[derive(Default)]
+    Completion {
+        /// Its function returns.
+        #[default]
+        Return = "return",
+        /// Its worker reports the end to the callback routes.
+        Callback = "callback",
+    }
+}
+
 impl TaskState {
     /// The rank that decides between two rows with the same `row_version`: final states are
     /// preferred.
@@ -185,7 +197,18 @@ row! {
         progress_pct: Option<u32>,
         /// Who set its state by hand.
         marked_by: Option<Arc<str>>,
+        /// The pool of workers that its function is called through.
+        worker_pool: Option<Arc<str>>,
+        /// What ends an attempt: `return` or `callback`; nothing in rows from before there were callbacks.
+        completion: Option<Completion>,
         /// The event that last changed the row.
         row_version: Ulid,
+    }
+}
+
+impl TaskRow {
+    /// Whether attempts are ended by callbacks of their workers.
+    pub fn has_callbacks(&self) -> bool {
+        self.completion == Some(Completion::Callback)
     }
 }

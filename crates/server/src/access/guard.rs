@@ -134,7 +134,11 @@ fn credential(headers: &HeaderMap) -> Result<Credential, Refusal> {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
+/// The token of the header `Authorization`.
+///
+/// # Errors
+/// `unauthorized` without exactly one.
+pub fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
     let missing =
         || Refusal::new(Code::Unauthorized, "send the API key as \"Authorization: Bearer segno_…\"");
     let mut values = headers.get_all(header::AUTHORIZATION).iter();

@@ -10,8 +10,10 @@
 //! | [`Keys`] | manage keys |
 //! | [`Sessions`] | are about sessions of browsers: those of the caller's key, or all for an administrator |
 //! | [`Granted`] | query instances of all tenants that the key may enter |
+//! | [`AttemptCaller`] | workers with a task token post to, without a key |
 //! | [`Ingress`] | senders of webhooks post to, without a key |
 
+mod callbacks;
 mod granted;
 mod ingress;
 mod keys;
@@ -36,7 +38,7 @@ use segno_actions::recurring::RecurringActions;
 use segno_api::problems::ProblemReport;
 use segno_api::stats::Stats;
 use segno_ledger::archive::ArchiveStore;
-use segno_ledger::drive::Ledger;
+use segno_ledger::drive::{Ledger, LedgerTrouble, TaskTokens};
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +49,7 @@ use crate::events::Hub;
 use crate::idempotency::Idempotency;
 use crate::open_requests::OpenRequests;
 use crate::problem::Refusal;
-use crate::readiness::Readiness;
+use crate::readiness::{LedgerHealth, Readiness};
 use crate::routes::{HookRates, SignInRates};
 use crate::scope::Scope;
 use crate::settings::Settings;
@@ -58,6 +60,7 @@ use crate::work::{Exchanges, LeaseSeal, Presence};
 
 use recent::Recent;
 
+pub use callbacks::AttemptCaller;
 pub use granted::{Granted, GrantedFilter};
 pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
@@ -134,12 +137,14 @@ pub struct Resources {
     views: Option<RunbookViews>,
     work: WorkQueue,
     seal: LeaseSeal,
+    task_tokens: TaskTokens,
     presence: Arc<Presence>,
     exchanges: Arc<Exchanges>,
     hub: Arc<Hub>,
     keys: Option<KeyStore>,
     sessions: Option<SessionStore>,
     readiness: Readiness,
+    ledger_health: LedgerHealth,
     sql: segno_ledger::sql::Engine,
     collector: Arc<Collector>,
     recent_stats: Recent<(String, StatsRange), Stats>,
@@ -174,6 +179,8 @@ pub struct ResourceParts {
     pub work: WorkQueue,
     /// Leases as text.
     pub seal: LeaseSeal,
+    /// Tokens of attempts of tasks.
+    pub task_tokens: TaskTokens,
     /// Which workers there are.
     pub presence: Arc<Presence>,
     /// Answers of exchanges of workers.
@@ -206,6 +213,7 @@ impl From<ResourceParts> for Resources {
             views,
             work,
             seal,
+            task_tokens,
             presence,
             exchanges,
             hub,
@@ -229,12 +237,14 @@ impl From<ResourceParts> for Resources {
             views,
             work,
             seal,
+            task_tokens,
             presence,
             exchanges,
             hub,
             keys,
             sessions,
             readiness,
+            ledger_health: LedgerHealth::default(),
             sql,
             collector,
             recent_stats: Recent::new(STATS_GOOD_FOR_MS, MAX_RECENT),
@@ -297,12 +307,22 @@ impl AppState {
         self.resources.until_lost(caller, need, None).await
     }
 
-    /// What does not work although the server does: the archive of this node takes no writes.
-    pub fn warnings(&self) -> Vec<String> {
+    /// What does not work although the server does: the archive of this node takes no writes, or the ledger cannot be used.
+    pub async fn warnings(&self) -> Vec<String> {
         let trouble = self.resources.archive.as_ref().and_then(ArchiveStore::trouble);
         let warning =
             |trouble| format!("the archive cannot be written, so retention deletes nothing; {trouble}");
-        trouble.map(warning).into_iter().collect()
+        let mut warnings: Vec<String> = trouble.map(warning).into_iter().collect();
+        warnings.extend(self.ledger_troubles().await.iter().map(LedgerTrouble::summary));
+        warnings
+    }
+
+    /// What is wrong with the ledger, as of a few seconds ago.
+    pub async fn ledger_troubles(&self) -> Vec<LedgerTrouble> {
+        match &self.resources.ledger {
+            Some(ledger) => self.resources.ledger_health.check(ledger, &*self.clock).await,
+            None => Vec::new(),
+        }
     }
 
     /// Whether the store takes writes.

@@ -1,5 +1,7 @@
 //! What concerns all tenants.
 
+use std::time::Duration;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use segno::client::DeadLetterQuery;
@@ -9,6 +11,7 @@ use super::App;
 use crate::access::{Caller, Need};
 use crate::operation;
 use crate::problem::{Code, Refusal};
+use crate::scope::Scope;
 use crate::telemetry::MAX_COUNTED_LETTERS;
 
 /// Counts over the whole store, for callers with a grant for every namespace and tenant.
@@ -44,6 +47,16 @@ impl System {
                 Err(Refusal::unavailable("the store is not available at the moment", operation::effect()))
             }
         }
+    }
+
+    /// For how long the oldest event of DAG runs has waited to be folded; nothing on a server without a ledger.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn fold_lag(&self) -> Result<Option<Duration>, Refusal> {
+        let Some(ledger) = &self.0.resources.ledger else { return Ok(None) };
+        let lag = ledger.fold_lag().await;
+        lag.map(Some).map_err(|error| Refusal::from_ledger(&error, &Scope::default()))
     }
 
     /// What the store is called.

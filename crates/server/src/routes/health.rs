@@ -6,6 +6,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use segno_api::Problem;
 use segno_api::system::Health;
+use segno_ledger::telemetry::FOLD_LAG_SECONDS;
 
 use crate::app::{App, System};
 use crate::problem::{Code, Refusal};
@@ -17,7 +18,8 @@ pub async fn healthz() -> Json<Health> {
     Json(Health { status: "ok".to_owned(), warnings: Vec::new() })
 }
 
-/// Whether the server can work: it is not stopping, and its store answers. Warnings say what else fails.
+/// Whether the server can work: it is not stopping, and its store answers. Warnings name what else fails: an archive that takes no
+/// writes; a ledger that cannot be read or written, or whose events are not folded.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Health),
     (status = 503, body = Problem, content_type = "application/problem+json"),
@@ -27,7 +29,7 @@ pub async fn readyz(State(app): State<App>) -> Result<Json<Health>, Refusal> {
         return Err(Refusal::new(Code::Unavailable, "the server is stopping"));
     }
     app.check_ready().await?;
-    Ok(Json(Health { status: "ok".to_owned(), warnings: app.warnings() }))
+    Ok(Json(Health { status: "ok".to_owned(), warnings: app.warnings().await }))
 }
 
 /// What the server has measured, in Prometheus' format.
@@ -48,6 +50,9 @@ pub async fn metrics(State(app): State<App>, stored: System) -> Result<Response,
         metrics::gauge!(QUEUE_DEPTH, "queue" => queue).set(length as f64);
     }
     metrics::gauge!(DEAD_LETTERS).set(stored.dead_letters().await? as f64);
+    if let Some(lag) = stored.fold_lag().await? {
+        metrics::gauge!(FOLD_LAG_SECONDS).set(lag.as_secs_f64());
+    }
     let text = metrics.render();
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod archive;
+mod assets;
 mod audit;
 mod automation;
 mod backfills;
@@ -9,6 +10,7 @@ mod batch_delete;
 mod batch_report;
 mod batches;
 mod bus;
+mod callbacks;
 mod dags;
 mod dead_letters;
 mod events;
@@ -132,6 +134,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(dags::versions))
         .routes(routes!(dags::version))
         .routes(routes!(dags::partitions))
+        .routes(routes!(assets::list))
+        .routes(routes!(assets::get))
+        .routes(routes!(assets::lineage))
         .routes(routes!(runs::list))
         .routes(routes!(runs::get))
         .routes(routes!(run_tasks::list))
@@ -252,10 +257,19 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let sign_in = sign_in
         .route_layer(from_fn_with_state(parameters, query_names::layer))
         .route_layer(DefaultBodyLimit::max(sessions::MAX_SIGN_IN_BYTES));
+    let callbacks = OpenApiRouter::new()
+        .routes(routes!(callbacks::started))
+        .routes(routes!(callbacks::heartbeat))
+        .routes(routes!(callbacks::completed));
+    let parameters = QueryNames::of(callbacks.get_openapi());
+    let callbacks = callbacks
+        .route_layer(from_fn_with_state(parameters, query_names::layer))
+        .route_layer(DefaultBodyLimit::max(callbacks::MAX_CALLBACK_BODY_BYTES));
     let public = OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .merge(refusing(OpenApiRouter::new().routes(routes!(hooks::ingress::receive))))
+        .merge(refusing(callbacks))
         .merge(refusing(sign_in));
 
     let body = app.settings.server.max_body_bytes;

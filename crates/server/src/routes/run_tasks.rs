@@ -46,6 +46,7 @@ pub async fn list(
 ) -> Result<Json<RunTaskList>, Refusal> {
     let rows = limit(query.limit)?;
     let wanted = TaskQuery {
+        key: None,
         states: query.status.into_iter().map(task_state).collect(),
         after: paging::text_of(query.cursor.as_deref())?,
         limit: rows + 1,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use segno_ledger::drive::DriverOptions;
 use segno_ledger::objects::{Location, StorageError, Stores};
 use segno_ledger::transfer::Place;
 use segno_stores::StoreUrl;
@@ -10,11 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Settings, SettingsError};
 
+/// Days for which runs of DAGs are kept, unless the setting has another number.
+const RUN_DAYS: u32 = 90;
+
+/// Most days: a hundred years.
+const MAX_RUN_DAYS: u32 = 36_500;
+
+/// Milliseconds of a day.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// Folder of the ledger inside the directory of an embedded store.
 const FOLDER: &str = "ledger";
 
 /// The ledger.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerSettings {
     /// Where the log is, and the tables unless they have a place of their own: `file:DIR`, `memory:`, or the URL of a bucket.
@@ -27,6 +37,20 @@ pub struct LedgerSettings {
     pub state_url: Option<String>,
     /// TOML file with the credentials and options of that place.
     pub state_credentials: Option<PathBuf>,
+    /// Days for which runs of DAGs are kept after their end; 0 keeps them for ever.
+    pub run_days: u32,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> Self {
+        LedgerSettings {
+            url: None,
+            credentials: None,
+            state_url: None,
+            state_credentials: None,
+            run_days: RUN_DAYS,
+        }
+    }
 }
 
 impl Settings {
@@ -47,6 +71,14 @@ impl Settings {
         let state = Location { url: state_url, options: &options };
         let state = state.open().map_err(refused("ledger.state_url"))?;
         Ok(Some(Stores { ledger: log, state }))
+    }
+
+    /// Settings of the driver of DAG runs.
+    pub fn ledger_driver(&self) -> DriverOptions {
+        let mut options = DriverOptions::default();
+        let days = Some(self.ledger.run_days).filter(|days| *days > 0);
+        options.compactor.run_retention_ms = days.map(|days| u64::from(days) * DAY_MS);
+        options
     }
 
     /// Where the ledger is, for those that copy the store.
@@ -83,6 +115,11 @@ impl Settings {
                 let problem = format!("belongs to {}, which is not set", name.replace("credentials", "url"));
                 return Err(SettingsError::value(name, problem));
             }
+        }
+        if ledger.run_days > MAX_RUN_DAYS {
+            let problem =
+                format!("is {}; write at most {MAX_RUN_DAYS}, or 0 to keep runs for ever", ledger.run_days);
+            return Err(SettingsError::value("ledger.run_days", problem));
         }
         let has_log = ledger.url.is_some() || !matches!(self.store_url()?, StoreUrl::Postgres(_));
         match (&ledger.state_url, has_log) {

@@ -27,7 +27,7 @@ mod public_url;
 mod runbooks;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -274,6 +274,19 @@ impl ServerSettings {
     /// Where people reach the server, as the settings have it; settings are checked before they are used.
     pub fn public_url(&self) -> Option<PublicUrl> {
         self.public_url.as_deref().and_then(|url| PublicUrl::parse(url).ok())
+    }
+
+    /// Where workers with task tokens reach the server: its public URL, or the address that it listens on.
+    pub fn callback_base_url(&self, address: SocketAddr) -> String {
+        if let Some(url) = self.public_url() {
+            return format!("{}{}", url.origin, url.base.trim_end_matches('/'));
+        }
+        let scheme = if self.tls_certificates.is_some() { "https" } else { "http" };
+        let host = match address.ip() {
+            ip if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
+            ip => ip,
+        };
+        format!("{scheme}://{}", SocketAddr::new(host, address.port()))
     }
 
     /// The path that the server is served under, with a slash at both ends.

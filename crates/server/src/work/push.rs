@@ -171,7 +171,9 @@ impl Pusher {
 
     /// Sees one call through. The place is given up when it is done.
     async fn deliver(self, leased: LeasedActivity, place: Place) {
-        let call = match call_of(&leased) {
+        let handed_out =
+            call_of(&leased).and_then(|mut call| self.functions.hand_out(&mut call).map(|()| call));
+        let call = match handed_out {
             Ok(call) => call,
             Err(failure) => return self.answer(&leased, Err(failure)).await,
         };

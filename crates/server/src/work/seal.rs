@@ -9,6 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Store};
 use segno::work::Lease;
 use segno_actions::functions::{PoolName, Scope as FunctionScope};
+use segno_ledger::drive::TaskTokens;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
@@ -114,6 +115,11 @@ impl LeaseSeal {
             );
             ProviderError::new(ErrorKind::Corrupt, "lease key", reason)
         })
+    }
+
+    /// The tokens of attempts of tasks, whose key is derived from this one.
+    pub fn task_tokens(&self) -> TaskTokens {
+        TaskTokens::new(&self.key)
     }
 
     /// A lease as text.

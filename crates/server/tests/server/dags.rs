@@ -12,10 +12,12 @@ use segno_api::run::{
     CancelRun, ClearTasks, MarkTask, MarkedStatus, RerunRun, RunDetails, RunStatus, StartRun, TaskStatus,
 };
 use segno_api::sql::SqlQuery;
+use segno_ledger::objects::Stores;
+use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
 use crate::outcomes::Row;
-use crate::stand::{PATIENCE, Stand, json_of};
+use crate::stand::{Ground, PATIENCE, Stand, json_of, settings};
 
 /// Two tasks after each other, and one beside them. `slow` takes as long as the run lets it.
 const DIAMOND: &str = "name: diamond
@@ -221,6 +223,27 @@ async fn a_run_key_is_one_run_and_another_payload_under_it_is_refused() {
 }
 
 #[tokio::test]
+async fn two_servers_that_race_with_one_run_key_start_one_run() {
+    let ground = Ground::new().await;
+    let first = Stand::on(settings(Authentication::None), &ground).await;
+    let second = Stand::on(settings(Authentication::None), &ground.of_another_node().await).await;
+    let client = first.client();
+    publish(&client, DIAMOND).await;
+    for round in 0..4 {
+        let wanted = StartRun { run_key: Some(format!("round-{round}")), ..of("diamond") };
+        let starts = (0..8).map(|caller| {
+            let (client, wanted) = ([&first, &second][caller % 2].client(), wanted.clone());
+            async move { client.start_run(&wanted, None).await.unwrap() }
+        });
+        let started = futures_util::future::join_all(starts).await;
+        assert_eq!(started.iter().filter(|run| run.created).count(), 1, "{started:?}");
+        assert!(started.iter().all(|run| run.id == started[0].id), "{started:?}");
+        assert_eq!(ended(&client, &started[0].id).await.run.status, RunStatus::Succeeded);
+    }
+    assert_eq!(client.runs(&ListRuns::default()).await.unwrap().runs.len(), 4);
+}
+
+#[tokio::test]
 async fn a_document_with_problems_is_refused_with_all_of_them() {
     let stand = Stand::open().await;
     let document = "name: broken\ntasks:\n  - {key: a, function: echo, depends_on: [b]}\n  - {key: a}\n";
@@ -390,4 +413,50 @@ async fn a_run_of_some_tasks_has_these_alone() {
     assert!(first.created);
     let other = client.start_run(&keyed("right"), None).await.unwrap_err();
     assert_ne!(other.status(), Some(201), "{other}");
+}
+
+#[tokio::test]
+async fn readiness_and_problems_name_a_ledger_that_cannot_be_written() {
+    let (healthy, directory) = (Stand::open().await, tempfile::tempdir().unwrap());
+    let ready: Value = reqwest::get(healthy.url("/readyz")).await.unwrap().json().await.unwrap();
+    assert_eq!(ready["warnings"], Value::Null, "{ready}");
+    let folder = directory.path().join("ledger");
+    let mut ground = Ground::new().await;
+    ground.ledger = Stores::directory(&folder).unwrap();
+    let stand = Stand::on(settings(Authentication::None), &ground).await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "no directory").unwrap();
+    let answer = reqwest::get(stand.url("/readyz")).await.unwrap();
+    assert_eq!(answer.status(), 200, "all else is served");
+    let ready: Value = answer.json().await.unwrap();
+    let warnings: Vec<&str> =
+        ready["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(warnings.contains(&"the ledger cannot be written"), "{warnings:?}");
+    let problems: Value = reqwest::get(stand.url("/v1/problems")).await.unwrap().json().await.unwrap();
+    let ledger = problems["problems"].as_array().unwrap().iter().find(|problem| problem["kind"] == "ledger");
+    let reason = ledger.unwrap()["items"][0]["name"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("the ledger cannot be written: "), "{reason}");
+}
+
+#[tokio::test]
+async fn a_ledger_that_disappears_is_not_begun_again_and_goes_on_when_it_is_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (folder, elsewhere) = (directory.path().join("ledger"), directory.path().join("elsewhere"));
+    let mut ground = Ground::new().await;
+    ground.ledger = Stores::directory(&folder).unwrap();
+    let stand = Stand::on(settings(Authentication::None), &ground).await;
+    let client = stand.client();
+    publish(&client, DIAMOND).await;
+    let first = client.start_run(&of("diamond"), None).await.unwrap().id;
+    ended(&client, &first).await;
+    // Folds that follow each other verify the place by themselves.
+    clock::sleep(&SystemClock, Duration::from_secs(2)).await;
+    std::fs::rename(&folder, &elsewhere).unwrap();
+    let second = client.start_run(&of("diamond"), None).await.unwrap();
+    assert!(second.created && !second.is_visible, "it is stored, and not shown");
+    assert_eq!(client.run(&first).await.unwrap_err().code(), Some("ledger-unavailable"));
+    assert!(!folder.exists(), "nothing was begun in the empty place");
+    std::fs::rename(&elsewhere, &folder).unwrap();
+    assert_eq!(ended(&client, &second.id).await.run.status, RunStatus::Succeeded);
+    assert_eq!(client.run(&first).await.unwrap().run.status, RunStatus::Succeeded);
 }

@@ -10,9 +10,16 @@ use tokio::net::TcpStream;
 
 use crate::stand::{PATIENCE, Stand, json_of, settings};
 
-/// Doors whose callers add parameters of their own: senders of webhooks, and probes of load balancers.
-const OPEN_DOORS: [(&str, &str); 3] =
-    [("post", "/v1/hooks/{namespace}/{route}"), ("get", "/healthz"), ("get", "/readyz")];
+/// Doors whose callers add parameters of their own: senders of webhooks, and probes of load balancers. And those for workers with a
+/// task token, who have no key: `callbacks.rs` tries them.
+const OPEN_DOORS: [(&str, &str); 6] = [
+    ("post", "/v1/hooks/{namespace}/{route}"),
+    ("get", "/healthz"),
+    ("get", "/readyz"),
+    ("post", "/api/v1/tasks/{task}/started"),
+    ("post", "/api/v1/tasks/{task}/heartbeat"),
+    ("post", "/api/v1/tasks/{task}/completed"),
+];
 
 /// An operation of the document.
 struct Door {

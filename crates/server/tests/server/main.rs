@@ -9,11 +9,13 @@
 mod access;
 mod actions;
 mod archive;
+mod assets;
 mod automation;
 mod batch_live;
 mod built_in;
 mod bus;
 mod call_fairness;
+mod callbacks;
 mod calls;
 mod changes;
 mod connections;

@@ -3,7 +3,9 @@
 
 mod copies;
 mod faults;
+mod flat;
 mod folding;
 mod golden;
 mod merging;
+mod retention;
 mod world;

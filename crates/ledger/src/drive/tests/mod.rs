@@ -1,6 +1,8 @@
 //! Tests of the driver: whole runs in virtual time, on stores and object stores that fail.
 
+mod callbacks;
 mod crash;
+mod health;
 mod loss;
 mod scenario;
 mod watches;

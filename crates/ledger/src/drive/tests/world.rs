@@ -16,12 +16,18 @@ use segno_testkit::seeded::SeededIds;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::drive::{Driver, DriverOptions, Ledger, LedgerOptions, RunDetail, Services, StartRun, register};
+use crate::drive::{
+    Driver, DriverOptions, Ledger, LedgerOptions, RunDetail, Services, StartRun, TaskTokens, TokenIssuer,
+    issue, register,
+};
 use crate::objects::Stores;
 use crate::tables::{RunRow, TaskRow};
 
 /// When the tests take place.
 pub const START_MS: u64 = 1_770_732_000_000;
+
+/// The secret that task tokens are derived from.
+pub const TOKEN_SECRET: &[u8] = b"secret";
 
 /// How long a condition may take, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -129,7 +135,9 @@ impl World {
     }
 
     fn functions(&self, store: Arc<dyn Store>) -> Functions {
-        let builder = register(Functions::builder(store)).clock(self.clock.clone());
+        let callback_base_url = "http://segno.test".to_owned();
+        let issuer = TokenIssuer { tokens: TaskTokens::new(TOKEN_SECRET), callback_base_url };
+        let builder = issue(register(Functions::builder(store)), issuer).clock(self.clock.clone());
         let (workers, seen, clock) = (self.workers.clone(), self.seen.clone(), self.clock.clone());
         let work = move |ctx: ActivityContext, input: Value| {
             let (_, dispatch) = ctx.instance_id().split_once("dag:").unwrap_or_default();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::event::{Backoff, PlannedTask, Target};
-use crate::tables::TriggerRule;
+use crate::tables::{Completion, TriggerRule};
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,6 +35,12 @@ pub struct Task {
     /// The concurrency pool that it takes a slot of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// The pool of workers that its function is called through; without it, the function of the catalogue is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_pool: Option<String>,
+    /// What ends an attempt.
+    #[serde(skip_serializing_if = "is_by_return")]
+    pub completion: Completion,
     /// Which ends of upstream tasks it needs.
     pub trigger_rule: TriggerRule,
     /// The list over which it is expanded.
@@ -59,11 +65,17 @@ impl Task {
             heartbeat_timeout: HumanDuration::from_secs(planned.heartbeat_timeout_sec.into()),
             tag: None,
             pool: None,
+            worker_pool: None,
+            completion: Completion::Return,
             trigger_rule: planned.trigger_rule,
             for_each: None,
             asset: None,
         }
     }
+}
+
+fn is_by_return(completion: &Completion) -> bool {
+    *completion == Completion::Return
 }
 
 /// How often a task is tried, and how long it waits between attempts.

@@ -89,6 +89,7 @@ impl Reader<'_> {
             heartbeat_timeout: fields.get("heartbeat_timeout").and_then(|field| self.duration(&field, 0)),
             tag: fields.get("tag").and_then(|field| self.tag(&field)),
             pool: fields.get("pool").and_then(|field| self.name(&field, NameKind::Pool)),
+            worker_pool: fields.get("worker_pool").and_then(|field| self.worker_pool(&field)),
         }
     }
 

@@ -67,8 +67,10 @@ pub(super) const SENSOR: ObjectKeys =
 pub(super) const NOTIFY: ObjectKeys = ObjectKeys { object: "notify", keys: &["function", "on"] };
 
 /// `defaults`.
-pub(super) const DEFAULTS: ObjectKeys =
-    ObjectKeys { object: "defaults", keys: &["retry", "timeout", "heartbeat_timeout", "tag", "pool"] };
+pub(super) const DEFAULTS: ObjectKeys = ObjectKeys {
+    object: "defaults",
+    keys: &["retry", "timeout", "heartbeat_timeout", "tag", "pool", "worker_pool"],
+};
 
 /// An item of `tasks`.
 pub(super) const TASK: ObjectKeys = ObjectKeys {
@@ -84,6 +86,8 @@ pub(super) const TASK: ObjectKeys = ObjectKeys {
         "heartbeat_timeout",
         "tag",
         "pool",
+        "worker_pool",
+        "completion",
         "trigger_rule",
         "for_each",
         "asset",

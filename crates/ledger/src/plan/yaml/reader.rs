@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use segno_actions::OrchestrationName;
 use segno_actions::document::{Field, Origin, PartReader, Position, Problems, did_you_mean};
-use segno_actions::functions::{FunctionName, HumanDuration, Tag};
+use segno_actions::functions::{CallName, FunctionName, HumanDuration, PoolName, Tag};
 use segno_actions::schedule::Zones;
 
 use super::references::TemplateUse;
@@ -33,6 +33,7 @@ pub(super) struct TaskDefaults {
     pub heartbeat_timeout: Option<HumanDuration>,
     pub tag: Option<String>,
     pub pool: Option<String>,
+    pub worker_pool: Option<String>,
 }
 
 /// A task that was read, with the places of what is checked once all tasks are known.
@@ -90,6 +91,13 @@ impl Reader<'_> {
         })
     }
 
+    /// The name of a function of a pool of workers, which may have capital letters.
+    pub fn call(&mut self, field: &Field<'_>) -> Option<String> {
+        self.checked(field, |text| {
+            CallName::new(text).map(|_| ()).map_err(|error| without_code(&error.to_string()))
+        })
+    }
+
     /// The name of an orchestration that is not built in.
     pub fn orchestration(&mut self, field: &Field<'_>) -> Option<String> {
         self.checked(field, |text| {
@@ -101,6 +109,13 @@ impl Reader<'_> {
     pub fn tag(&mut self, field: &Field<'_>) -> Option<String> {
         self.checked(field, |text| {
             Tag::new(text).map(|_| ()).map_err(|error| without_code(&error.to_string()))
+        })
+    }
+
+    /// The name of a pool of workers.
+    pub fn worker_pool(&mut self, field: &Field<'_>) -> Option<String> {
+        self.checked(field, |text| {
+            PoolName::new(text).map(|_| ()).map_err(|error| without_code(&error.to_string()))
         })
     }
 

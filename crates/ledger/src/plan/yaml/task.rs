@@ -13,7 +13,7 @@ use crate::plan::limits::{
     MAX_ATTEMPTS, MAX_BACKOFF_FACTOR, MAX_FOR_EACH_ITEMS, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_TASKS,
 };
 use crate::plan::names::NameKind;
-use crate::tables::TriggerRule;
+use crate::tables::{Completion, TriggerRule};
 
 impl Reader<'_> {
     pub(super) fn task(&mut self, field: Field<'_>, defaults: &TaskDefaults) -> Option<ReadTask> {
@@ -44,6 +44,7 @@ impl Reader<'_> {
         task.tag = fields.get("tag").map_or_else(|| defaults.tag.clone(), |field| self.tag(&field));
         let pool = |this: &mut Self, field: Field<'_>| this.name(&field, NameKind::Pool);
         task.pool = fields.get("pool").map_or_else(|| defaults.pool.clone(), |field| pool(self, field));
+        self.calling(&fields, defaults, &mut task);
         task.asset = fields.get("asset").and_then(|field| self.name(&field, NameKind::Asset));
         if let Some(field) = fields.get("trigger_rule") {
             let rules: Vec<(&str, TriggerRule)> =
@@ -54,6 +55,45 @@ impl Reader<'_> {
         task.input = input.unwrap_or_default();
         task.for_each = for_each.flatten();
         Some(ReadTask { task, path, at, depends_on, rule_at, uses, asset_at, pool_at })
+    }
+
+    /// Through which pool of workers the function is called, and what ends an attempt.
+    fn calling(&mut self, fields: &Fields<'_>, defaults: &TaskDefaults, task: &mut Task) {
+        let is_function = matches!(task.target, Target::Function(_));
+        task.worker_pool = match fields.get("worker_pool") {
+            Some(field) if !is_function => {
+                let problem =
+                    field.error("workers of a pool run functions, and the task has an orchestration");
+                self.push(problem.advice("remove worker_pool, or write function instead of orchestration"));
+                None
+            }
+            Some(field) => self.worker_pool(&field),
+            // A tag of the task itself outweighs a default.
+            None => defaults.worker_pool.clone().filter(|_| is_function && fields.get("tag").is_none()),
+        };
+        if let (Some(field), Some(_), Some(_)) = (fields.get("tag"), fields.get("worker_pool"), &task.tag) {
+            let problem = field.error("workers of a pool are not chosen by tags");
+            self.push(problem.advice("remove one of tag and worker_pool"));
+        }
+        if task.worker_pool.is_some() {
+            task.tag = None;
+        }
+        let Some(field) = fields.get("completion") else { return };
+        let kinds: Vec<(&str, Completion)> =
+            Completion::ALL.iter().map(|kind| (kind.text(), *kind)).collect();
+        task.completion = self.choice(&field, &kinds).unwrap_or_default();
+        if task.completion == Completion::Return {
+            return;
+        }
+        if !is_function {
+            let problem =
+                field.error("a callback ends an attempt of a function, and the task has an orchestration");
+            self.push(problem.advice("remove completion, or write function instead of orchestration"));
+        } else if task.heartbeat_timeout.as_ms() == 0 && task.timeout.is_none() {
+            let problem =
+                field.error("without heartbeat_timeout and timeout, a worker that is lost is never noticed");
+            self.push(problem.advice("write a heartbeat_timeout, as in 5m, or a timeout"));
+        }
     }
 
     /// A key, or a list of keys.
@@ -72,7 +112,9 @@ impl Reader<'_> {
     }
 
     fn target(&mut self, fields: &Fields<'_>) -> Option<Target> {
+        let is_pooled = fields.get("worker_pool").is_some();
         match (fields.get("function"), fields.get("orchestration")) {
+            (Some(field), None) if is_pooled => Some(Target::Function(self.call(&field)?.into())),
             (Some(field), None) => Some(Target::Function(self.function(&field)?.into())),
             (None, Some(field)) => Some(Target::Orchestration(self.orchestration(&field)?.into())),
             (Some(_), Some(second)) => {

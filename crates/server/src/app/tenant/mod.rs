@@ -4,6 +4,7 @@
 //! another tenant is not there. One file per resource.
 
 mod archive;
+mod assets;
 mod audit;
 mod automation;
 mod backfills;

@@ -144,7 +144,7 @@ impl Tenant {
     /// # Errors
     /// `unknown-run`, `unknown-task`.
     pub async fn run_task(&self, id: &str, key: &str) -> Result<RunTaskDetails, Refusal> {
-        let detail = self.run_detail(id).await?;
+        let detail = self.task_detail(id, key).await?;
         let task = self.find_task(&detail, key)?;
         let json = |text: &Option<std::sync::Arc<str>>| {
             text.as_deref().and_then(|text| Json::from_text(text.to_owned()).ok())
@@ -221,7 +221,7 @@ impl Tenant {
     /// # Errors
     /// `unknown-run`, `unknown-task`.
     pub async fn instance_of_task(&self, id: &str, key: &str) -> Result<Option<String>, Refusal> {
-        let detail = self.run_detail(id).await?;
+        let detail = self.task_detail(id, key).await?;
         let task = self.find_task(&detail, key)?;
         Ok(self.attempt_instance(task))
     }
@@ -311,6 +311,12 @@ impl Tenant {
         let found = self.ledger()?.runs().partitions(&self.owner(), asset, after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
         Ok(found.iter().map(rows::asset_partition).collect())
+    }
+
+    /// One task of a run, without the others.
+    async fn task_detail(&self, id: &str, key: &str) -> Result<RunDetail, Refusal> {
+        let query = TaskQuery { key: Some(key.to_owned()), limit: 1, ..TaskQuery::default() };
+        self.ledger()?.runs().tasks(&self.owner(), id, &query).await.map_err(|error| self.refused(error))
     }
 
     fn find_task<'d>(&self, detail: &'d RunDetail, key: &str) -> Result<&'d TaskRow, Refusal> {

@@ -101,10 +101,11 @@ impl Tenant {
         pool: Option<&PoolName>,
         leased: &LeasedActivity,
     ) -> Result<(Call, WorkItem), Failure> {
-        let (owner, call) = (self.owner(), call_of(leased)?);
+        let (owner, mut call) = (self.owner(), call_of(leased)?);
         if call.scope() != owner {
             return Err(no_call("it was queued for workers of another namespace and tenant"));
         }
+        self.resources().functions.hand_out(&mut call)?;
         let held = HeldLease::new(&owner, Some(worker), leased.lease.clone()).of_pool(pool);
         let item = item(leased, &call, self.resources().seal.seal(&held)).map_err(no_call)?;
         Ok((call, item))

@@ -11,11 +11,30 @@ const MAX_SKEW_MS: u64 = 2_000;
 
 impl Tenant {
     pub(super) async fn problems_of_server(&self) -> Outcomes {
-        self.checked(vec![
-            (ProblemKind::Store, Box::pin(self.store_trouble())),
-            (ProblemKind::Clock, Box::pin(self.clock_skew())),
-        ])
-        .await
+        let mut outcomes = self
+            .checked(vec![
+                (ProblemKind::Store, Box::pin(self.store_trouble())),
+                (ProblemKind::Clock, Box::pin(self.clock_skew())),
+            ])
+            .await;
+        if self.resources().ledger.is_some() {
+            let ledger = self.checked(vec![(ProblemKind::Ledger, Box::pin(self.ledger_trouble()))]);
+            outcomes.extend(ledger.await);
+        }
+        outcomes
+    }
+
+    async fn ledger_trouble(&self) -> Result<Checked, Refusal> {
+        let troubles = self.app.ledger_troubles().await;
+        let problem = Problem {
+            kind: ProblemKind::Ledger,
+            severity: Severity::Error,
+            text: "troubles of the ledger of DAG runs",
+            page: "system",
+            filter: &[],
+        };
+        let found = problem.of(troubles.len() as u64);
+        Ok(Checked::of(found.parts(named(troubles.iter().map(ToString::to_string)))))
     }
 
     async fn store_trouble(&self) -> Result<Checked, Refusal> {

@@ -1,4 +1,12 @@
-//! One thing for many instances.
+//! One change for many instances.
+//!
+//! | file | what |
+//! |---|---|
+//! | `found` | the instances: those that match a query, or those that a caller names |
+//! | `result` | what was done, and what was in the way |
+
+mod found;
+mod result;
 
 use std::sync::Arc;
 
@@ -8,19 +16,18 @@ use futures_util::stream::FuturesUnordered;
 use super::Client;
 use crate::error::{Code, Error};
 use crate::limits::MAX_BULK_INSTANCES;
-use crate::store::{ErrorKind, InstanceCursor, InstanceInfo, InstanceQuery, UnreadableInstance};
+use crate::store::{ErrorKind, InstanceQuery, QueuePlace};
+use found::{Match, MatchState, Target};
+pub use result::{BulkLeft, BulkObstacle, BulkPreview, BulkResult, MAX_BULK_SAMPLE};
 
 /// Instances that are acted on at once, so that their commits can share a write.
 const CONCURRENT: usize = 64;
 
-/// Instances that are read at once: their results are in memory until they are looked at.
-const PAGE_ROWS: usize = 100;
-
-/// Acts on all instances that match a query, up to a limit.
-#[must_use = "nothing happens before count, cancel, pause, resume or delete is called"]
+/// Acts on all instances that match a query or that are named, up to a limit.
+#[must_use = "nothing happens before count, cancel, pause, resume, delete, retry or apply is called"]
 pub struct Bulk {
     client: Client,
-    query: InstanceQuery,
+    target: Target,
     limit: usize,
     stop: Stop,
     passed_over: Option<PassedOver>,
@@ -29,134 +36,29 @@ pub struct Bulk {
 /// Whether it is time to begin nothing more.
 type Stop = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What has to be known of an instance.
-struct Match {
-    id: String,
-    created_at_ms: u64,
-    /// `None` if its row cannot be read: it may match, and what is done to it is refused.
-    row: Option<MatchRow>,
-}
-
-struct MatchRow {
-    has_ended: bool,
-    is_root: bool,
-}
-
-impl Match {
-    fn cursor(&self) -> InstanceCursor {
-        InstanceCursor { created_at_ms: self.created_at_ms, instance_id: self.id.clone() }
-    }
-}
-
-impl From<InstanceInfo> for Match {
-    fn from(info: InstanceInfo) -> Self {
-        Match {
-            created_at_ms: info.created_at_ms,
-            row: Some(MatchRow {
-                has_ended: info.status.is_terminal(),
-                is_root: info.parent_instance_id.is_none(),
-            }),
-            id: info.instance_id,
-        }
-    }
-}
-
-impl From<UnreadableInstance> for Match {
-    fn from(found: UnreadableInstance) -> Self {
-        Match { id: found.instance_id, created_at_ms: found.created_at_ms, row: None }
-    }
-}
-
 /// Tells by its id whether an instance is passed over.
 type PassedOver = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What a bulk call would do to each instance, for a count of those that it would change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BulkPreview {
-    /// Send it a message: cancel, pause or resume.
-    Send,
-    /// Delete it if it has ended.
-    Delete,
-    /// Delete it whether or not it has ended.
-    ForceDelete,
-}
-
-/// What a bulk call did.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct BulkResult {
-    /// Instances that matched, up to the limit, or up to where the call stopped ([`Bulk::until`]).
-    pub matched: usize,
-    /// Instances that were acted on, or would be by a call that only counts.
-    pub done: usize,
-    /// The others, by what is in the way.
-    pub left: BulkLeft,
-    /// Where the instances begin that the call did not come to; `None` when there are none. With this as the cursor of
-    /// the next call's query, each instance is acted on and counted once.
-    pub next: Option<InstanceCursor>,
-}
-
-/// Instances that match and are left as they are, by what is in the way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BulkLeft {
-    /// They are passed over ([`Bulk::passing_over`]).
-    pub passed_over: usize,
-    /// They have ended, so that no message reaches them.
-    pub ended: usize,
-    /// They or descendants of theirs still run, so that they are not deleted without force.
-    pub running: usize,
-    /// They are children, which are deleted with the root of their tree.
-    pub children: usize,
-    /// They vanished meanwhile, as children do whose root was deleted.
-    pub gone: usize,
-    /// What is stored of them cannot be read.
-    pub unreadable: usize,
-}
-
-/// What is in the way of acting on an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Obstacle {
-    PassedOver,
-    Ended,
-    Running,
-    Child,
-    Gone,
-    Unreadable,
-}
-
-impl Obstacle {
-    /// The one that an error tells of; `None` if the error is about more than the instance.
-    fn of(error: &Error) -> Option<Self> {
-        match (error.code(), error.kind()) {
-            (Code::StoredDataUnreadable, _) => Some(Obstacle::Unreadable),
-            (Code::InstanceEnded, _) => Some(Obstacle::Ended),
-            (Code::InstanceRunning, _) => Some(Obstacle::Running),
-            (_, ErrorKind::NotFound) => Some(Obstacle::Gone),
-            (_, ErrorKind::Conflict | ErrorKind::Invalid) => Some(Obstacle::Child),
-            _ => None,
-        }
-    }
-}
-
-impl BulkLeft {
-    fn add(&mut self, obstacle: Obstacle) {
-        let count = match obstacle {
-            Obstacle::PassedOver => &mut self.passed_over,
-            Obstacle::Ended => &mut self.ended,
-            Obstacle::Running => &mut self.running,
-            Obstacle::Child => &mut self.children,
-            Obstacle::Gone => &mut self.gone,
-            Obstacle::Unreadable => &mut self.unreadable,
-        };
-        *count += 1;
-    }
-}
+/// What came of one instance: an obstacle in the way of it, or an error. An error with an obstacle is about this
+/// instance alone; the call ends with any other.
+type Outcome<E> = Result<Option<BulkObstacle>, (Option<BulkObstacle>, E)>;
 
 impl Client {
     /// Acts on all instances that match.
     pub fn bulk(&self, query: InstanceQuery) -> Bulk {
+        self.bulk_on(Target::Query(Box::new(query)))
+    }
+
+    /// Acts on the instances of these ids, in their order; an id that comes twice counts once. With `after`, on those behind
+    /// that id: the `next` of the call before.
+    pub fn bulk_of(&self, ids: Vec<String>, after: Option<String>) -> Bulk {
+        self.bulk_on(Target::Ids { ids, after })
+    }
+
+    fn bulk_on(&self, target: Target) -> Bulk {
         Bulk {
             client: self.clone(),
-            query,
+            target,
             limit: MAX_BULK_INSTANCES,
             stop: Box::new(|| false),
             passed_over: None,
@@ -191,10 +93,15 @@ impl Bulk {
     /// Only counts: how many match, and how many of them the call would change.
     ///
     /// # Errors
-    /// `too-many-instances` when the limit is too high, and those of the store.
+    /// `too-many-instances` when the limit is too high or too many ids are named, `invalid-option` when `after` is none of
+    /// the ids, and those of the store.
     pub async fn count(self, preview: BulkPreview) -> Result<BulkResult, Error> {
         let client = self.client.clone();
-        self.each(|found| obstacle(client.clone(), preview, found)).await
+        self.each(|found| {
+            let client = client.clone();
+            async move { sorted(obstacle(client, preview, found).await) }
+        })
+        .await
     }
 
     /// Cancels them.
@@ -229,47 +136,49 @@ impl Bulk {
         self.act(Act::Delete { force }).await
     }
 
-    async fn act(self, act: Act) -> Result<BulkResult, Error> {
-        let client = self.client.clone();
-        self.each(|found| act.clone().on(client.clone(), found.id)).await
+    /// Lets their delayed activities run at once ([`Client::retry_now`]).
+    ///
+    /// # Errors
+    /// As [`Bulk::count`].
+    pub async fn retry(self) -> Result<BulkResult, Error> {
+        self.act(Act::Retry).await
     }
 
-    /// The instances are read first, so that acting on them does not move the pages.
-    async fn found(&self) -> Result<(Vec<Match>, Option<InstanceCursor>), Error> {
-        if self.limit > MAX_BULK_INSTANCES {
-            let message = format!(
-                "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
-                self.limit
-            );
-            return Err(Error::new(Code::TooManyInstances, message));
-        }
-        let mut found = Vec::new();
-        let mut query = self.query.clone();
-        while found.len() < self.limit {
-            query.limit = (self.limit - found.len()).min(PAGE_ROWS);
-            let page = self.client.store.query_instances(query.clone()).await?;
-            let readable = page.instances.into_iter().map(Match::from);
-            let mut rows: Vec<Match> = readable.chain(page.unreadable.into_iter().map(Match::from)).collect();
-            rows.sort_by(|one, other| (other.created_at_ms, &one.id).cmp(&(one.created_at_ms, &other.id)));
-            found.extend(rows);
-            query.cursor = page.next;
-            if query.cursor.is_none() || (self.stop)() {
-                break;
-            }
-            // A store in this process answers without a pause, so thousands of instances would hold up all other tasks.
-            tokio::task::yield_now().await;
-        }
-        Ok((found, query.cursor))
+    /// Does something of the caller's to each, by its id. It returns what is in the way of it, or an error, which ends the call.
+    ///
+    /// # Errors
+    /// As [`Bulk::count`], and those that it returns.
+    pub async fn apply<F, E>(self, act: impl Fn(String) -> F) -> Result<BulkResult, E>
+    where
+        F: Future<Output = Result<Option<BulkObstacle>, E>>,
+        E: From<Error>,
+    {
+        self.each(|found| {
+            let done = act(found.id);
+            async move { done.await.map_err(|error| (None, error)) }
+        })
+        .await
+    }
+
+    async fn act(self, act: Act) -> Result<BulkResult, Error> {
+        let client = self.client.clone();
+        self.each(|found| {
+            let done = act.clone().on(client.clone(), found.id);
+            async move { sorted(done.await) }
+        })
+        .await
     }
 
     /// Does something to each instance, and counts those that it was done to, and those that
     /// something was in the way of.
-    async fn each<F>(self, work: impl Fn(Match) -> F) -> Result<BulkResult, Error>
+    async fn each<F, E>(self, work: impl Fn(Match) -> F) -> Result<BulkResult, E>
     where
-        F: Future<Output = Result<Option<Obstacle>, Error>>,
+        F: Future<Output = Outcome<E>>,
+        E: From<Error>,
     {
         let (found, next) = self.found().await?;
         let mut result = BulkResult { next, ..BulkResult::default() };
+        let (mut done, mut left) = (Vec::new(), Vec::new());
         let mut waiting = found.into_iter().peekable();
         let (mut last, mut unreadable) = (None, None);
         let mut running = FuturesUnordered::new();
@@ -280,48 +189,84 @@ impl Bulk {
             {
                 result.matched += 1;
                 last = Some(found.cursor());
-                match self.passes_over(&found.id) {
-                    true => result.left.add(Obstacle::PassedOver),
-                    false => running.push(work(found)),
+                let (place, id) = (result.matched, found.id.clone());
+                match found.state {
+                    _ if self.passes_over(&id) => left.push((place, id, BulkObstacle::PassedOver)),
+                    MatchState::Gone => left.push((place, id, BulkObstacle::Gone)),
+                    _ => {
+                        let work = work(found);
+                        running.push(async move { (place, id, work.await) });
+                    }
                 }
             }
-            let obstacle = match running.next().await {
-                None => break,
-                Some(Ok(obstacle)) => obstacle,
-                Some(Err(error)) => {
-                    let obstacle = Obstacle::of(&error);
-                    match obstacle {
-                        Some(Obstacle::Unreadable) => unreadable = Some(error),
-                        Some(_) => {}
-                        None => return Err(error),
+            let Some((place, id, outcome)) = running.next().await else { break };
+            let obstacle = match outcome {
+                Ok(obstacle) => obstacle,
+                Err((Some(obstacle), error)) => {
+                    if obstacle == BulkObstacle::Unreadable {
+                        unreadable = Some(error);
                     }
-                    obstacle
+                    Some(obstacle)
                 }
+                Err((None, error)) => return Err(error),
             };
             match obstacle {
-                Some(obstacle) => result.left.add(obstacle),
-                None => result.done += 1,
+                Some(obstacle) => left.push((place, id, obstacle)),
+                None => done.push((place, id)),
             }
         }
         if waiting.peek().is_some() {
             result.next = last;
         }
+        result.enter(done, left);
         // One that is damaged does not keep the others from being done; a store that is damaged for
         // all of them does.
         unreadable.filter(|_| result.done == 0).map_or(Ok(result), Err)
     }
 }
 
+impl BulkResult {
+    /// Enters what became of the instances, each with its place among those that matched.
+    fn enter(&mut self, mut done: Vec<(usize, String)>, mut left: Vec<(usize, String, BulkObstacle)>) {
+        self.done = done.len();
+        left.iter().for_each(|(_, _, obstacle)| self.left.add(*obstacle));
+        done.sort_unstable_by_key(|(place, _)| *place);
+        left.sort_unstable_by_key(|(place, _, _)| *place);
+        self.sample = done.into_iter().take(MAX_BULK_SAMPLE).map(|(_, id)| id).collect();
+        let left = left.into_iter().take(MAX_BULK_SAMPLE);
+        self.left_sample = left.map(|(_, id, obstacle)| (id, obstacle)).collect();
+    }
+}
+
+/// An outcome with the obstacle that an error reports.
+fn sorted(outcome: Result<Option<BulkObstacle>, Error>) -> Outcome<Error> {
+    outcome.map_err(|error| (BulkObstacle::of(&error), error))
+}
+
 /// What would keep a call from changing an instance, as it is now.
-async fn obstacle(client: Client, preview: BulkPreview, found: Match) -> Result<Option<Obstacle>, Error> {
-    let Some(row) = found.row else { return Ok(Some(Obstacle::Unreadable)) };
-    let has_ended = match preview {
-        BulkPreview::Send => return Ok(row.has_ended.then_some(Obstacle::Ended)),
-        _ if !row.is_root => return Ok(Some(Obstacle::Child)),
-        BulkPreview::ForceDelete => true,
-        BulkPreview::Delete => row.has_ended && have_ended_below(&client, found.id).await?,
+async fn obstacle(client: Client, preview: BulkPreview, found: Match) -> Result<Option<BulkObstacle>, Error> {
+    let MatchState::Readable { has_ended, is_root } = found.state else {
+        return Ok(Some(BulkObstacle::Unreadable));
     };
-    Ok((!has_ended).then_some(Obstacle::Running))
+    let may_be_done = match preview {
+        BulkPreview::Send => return Ok(has_ended.then_some(BulkObstacle::Ended)),
+        BulkPreview::Retry if has_ended => return Ok(Some(BulkObstacle::Ended)),
+        BulkPreview::Retry => {
+            let is_waiting = has_delayed_activity(&client, &found.id).await?;
+            return Ok((!is_waiting).then_some(BulkObstacle::NotWaiting));
+        }
+        BulkPreview::Restart => has_ended,
+        BulkPreview::ForceRestart => true,
+        _ if !is_root => return Ok(Some(BulkObstacle::Child)),
+        BulkPreview::ForceDelete => true,
+        BulkPreview::Delete => has_ended && have_ended_below(&client, found.id).await?,
+    };
+    Ok((!may_be_done).then_some(BulkObstacle::Running))
+}
+
+async fn has_delayed_activity(client: &Client, id: &str) -> Result<bool, Error> {
+    let queued = client.store.queued_activities(id).await?;
+    Ok(queued.iter().any(|activity| matches!(activity.work.place, QueuePlace::Delayed { .. })))
 }
 
 /// Whether all descendants of an instance have ended.
@@ -353,15 +298,22 @@ enum Act {
     Pause(Arc<str>),
     Resume,
     Delete { force: bool },
+    Retry,
 }
 
 impl Act {
-    async fn on(self, client: Client, id: String) -> Result<Option<Obstacle>, Error> {
+    async fn on(self, client: Client, id: String) -> Result<Option<BulkObstacle>, Error> {
         match self {
             Act::Cancel(reason) => client.cancel(&id, &*reason).await?,
             Act::Pause(reason) => client.pause(&id, &*reason).await?,
             Act::Resume => client.resume(&id).await?,
             Act::Delete { force } => drop(client.delete(&id, force).await?),
+            Act::Retry => match client.retry_now(&id).await {
+                Err(error) if error.code() == Code::NothingToRetry => {
+                    return Ok(Some(BulkObstacle::NotWaiting));
+                }
+                retried => drop(retried?),
+            },
         }
         Ok(None)
     }

@@ -40,12 +40,13 @@ use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Observers, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
+use crate::nodes::NodeRecord;
 use crate::open_requests::OpenRequests;
 use crate::operation::TrackedStore;
 use crate::preflight::{self, Preflight, WithoutKeys};
 use crate::routes::{self, HookRates, SignInRates};
 use crate::scope::Scope;
-use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::settings::{self, Authentication, Origin, Role, Settings, SettingsError};
 use crate::sql::PostgresReader;
 use crate::stats::Collector;
 use crate::telemetry;
@@ -102,6 +103,7 @@ pub struct ServerBuilder {
     current_trace: Option<CurrentTrace>,
     without_keys: WithoutKeys,
     ledger: Option<Stores>,
+    setting_lines: Option<Vec<(String, String, Origin)>>,
 }
 
 impl ServerBuilder {
@@ -145,6 +147,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn ledger(mut self, stores: Stores) -> Self {
         self.ledger = Some(stores);
+        self
+    }
+
+    /// Where each setting comes from, as [`Effective::lines`](crate::settings::Effective::lines) has it, for administrators.
+    #[must_use]
+    pub fn setting_lines(mut self, lines: Vec<(String, String, Origin)>) -> Self {
+        self.setting_lines = Some(lines);
         self
     }
 
@@ -192,6 +201,7 @@ impl ServerBuilder {
         let bus = NodeBus::open(&self.settings.bus, self.store.clone(), sources, &pools).await?;
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();
+        let schemas = registry.schemas().clone();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
         let (ledger_stores, ledger_place) = match self.ledger.take() {
@@ -280,6 +290,9 @@ impl ServerBuilder {
             background.push(tokio::spawn(pusher.run(stopping.clone())));
         }
         let incarnation = self.ids.new_uuid().to_string();
+        let record =
+            NodeRecord::new(self.store.clone(), self.clock.clone(), &self.settings, (&node, &incarnation));
+        background.push(tokio::spawn(record.keep(stopping.clone())));
         let place = self.settings.place();
         let incarnation =
             Incarnation::begin(self.store.clone(), self.clock.clone(), incarnation, place).await;
@@ -402,7 +415,9 @@ impl ServerBuilder {
             clock: self.clock.clone(),
             ids: self.ids,
             node,
+            setting_lines: self.setting_lines.unwrap_or_else(|| settings::lines_of(&self.settings)),
             orchestrations,
+            schemas,
             sign_ins: SignInRates::default(),
             hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
             trusts_any_host: self.without_keys == WithoutKeys::Anywhere,
@@ -460,6 +475,7 @@ impl Server {
             current_trace: None,
             without_keys: WithoutKeys::default(),
             ledger: None,
+            setting_lines: None,
         }
     }
 

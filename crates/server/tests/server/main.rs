@@ -8,10 +8,12 @@
 
 mod access;
 mod actions;
+mod administration;
 mod archive;
 mod automation;
 mod batch_live;
 mod built_in;
+mod bulk;
 mod bus;
 mod call_fairness;
 mod calls;
@@ -34,6 +36,7 @@ mod instances;
 mod invocations;
 mod lists;
 mod load;
+mod lookup;
 mod metrics;
 mod outcomes;
 mod overview;

@@ -203,15 +203,15 @@ async fn a_restart_takes_another_input_that_is_checked_as_that_of_a_start() {
     client.restart("ada", &copy).await.unwrap();
     let copied = client.instance("copy", PATIENCE).await.unwrap();
     assert_eq!(copied.result.unwrap().text(), "\"Hello, Bob!\"");
-    let entries = client.audit(&ListAudit { action: Some("restart".to_owned()), ..ListAudit::default() });
-    let entries = entries.await.unwrap().entries;
+    let restarts = ListAudit { action: Some("restart".to_owned()), ..ListAudit::default() };
+    let entries = client.audit(&restarts).await.unwrap().entries;
     assert!(entries.iter().all(|entry| entry.reason.as_deref() == Some("wrong name")), "{entries:?}");
     assert_eq!(entries.len(), 2);
 
     let schema = json!({ "type": "object", "required": ["n"] });
-    let declaration = json!({ "executor": "remote", "input_schema": schema });
-    let declared = client.put_function("count", &json_of(&declaration), segno_api::client::Expected::Absent);
-    declared.await.unwrap();
+    let declaration = json_of(&json!({ "executor": "remote", "input_schema": schema }));
+    let absent = segno_api::client::Expected::Absent;
+    client.put_function("count", &declaration, absent).await.unwrap();
     let call = Invoke { key: Some("c".to_owned()), ..Invoke::new("count", json_of(&json!({ "n": 1 }))) };
     let id = client.invoke(&call, Duration::ZERO).await.unwrap().id;
     let wrong = Restart { input: Some(json_of(&json!(null))), force: true, ..Restart::default() };

@@ -7,9 +7,8 @@ use std::time::Duration;
 use segno::clock::{Clock, SystemClock};
 use segno::{Context, Failure, Orchestration, Payload, Registry, Runtime};
 use segno_api::Json;
-use segno_api::instance::{
-    Bulk, BulkAction, BulkFilter, BulkLeft, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
-};
+use segno_api::bulk::{Bulk, BulkAction, BulkFilter, BulkLeft};
+use segno_api::instance::{ListInstances, OnConflict, Restart, Send, StartInstance, Status};
 use segno_server::settings::Authentication;
 use segno_server::{Server, samples};
 use segno_testkit::clock::VirtualClock;

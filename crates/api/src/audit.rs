@@ -28,6 +28,9 @@ pub struct AuditEntry {
     pub status: u16,
     /// Id of the request.
     pub request_id: String,
+    /// Why, if the caller said so: in the body, or in the header `Segno-Reason`, percent-encoded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Which entries of the audit log. All that is given must hold.

@@ -179,3 +179,30 @@ pub struct HookEventList {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
+
+/// A request as a sender would make it, to find out whether the route would take it. Nothing is received.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestHook {
+    /// Its headers, with the signature.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Its body as text.
+    #[serde(default)]
+    pub body: String,
+}
+
+/// Whether a route would take a request, and how to make one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HookTested {
+    /// Whether it would be taken now.
+    pub accepted: bool,
+    /// Why not, in a word, as in the events of the route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The same for people. It says nothing about secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// A command for a shell that sends this body, signed as the route wants it. It takes the secret from the variable `SECRET`.
+    pub curl: String,
+}

@@ -319,8 +319,8 @@ pub struct Accepted {
     pub id: String,
 }
 
-/// A new start with the input of the last one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// A new start with the input of the last one, or with another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
     /// Also when the instance has not ended: its execution is cancelled in the same step.
@@ -329,6 +329,27 @@ pub struct Restart {
     /// Start it under this id and leave the old one as it is; without it the next execution of the instance begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_id: Option<String>,
+    /// Begin with this input; with that of the last start without it. The input of a call is checked against the schema of its
+    /// function.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    pub input: Option<Json>,
+    /// Why; kept in the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A field that is there, also when it is `null`.
+fn given<'de, D: serde::Deserializer<'de>>(field: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(field).map(Some)
+}
+
+/// What was retried at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Retried {
+    /// The instance.
+    pub id: String,
+    /// Activities that were delayed and may run now.
+    pub activities: u64,
 }
 
 /// An instance in a tree.
@@ -393,154 +414,4 @@ pub struct Deleted {
     pub events: u64,
     /// Queued messages.
     pub queued_messages: u64,
-}
-
-/// What to do with many instances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BulkAction {
-    /// Cancel them.
-    Cancel,
-    /// Hold them.
-    Pause,
-    /// Let them go on.
-    Resume,
-    /// Delete those that have ended.
-    Delete,
-}
-
-/// Which instances a bulk call touches. All that is given must hold, and something must be given.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BulkFilter {
-    /// Only ids that start with this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
-    /// Only in one of these states; one alone needs no list.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "several")]
-    pub status: Vec<Status>,
-    /// Only of this orchestration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub orchestration: Option<String>,
-    /// Only calls of this function, whatever made them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    /// Only with all of these labels, each `key=value`; one alone needs no list.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "several")]
-    pub label: Vec<String>,
-    /// Only created at or after this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_from: Option<Timestamp>,
-    /// Only created before this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_before: Option<Timestamp>,
-}
-
-/// Something to do with many instances.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Bulk {
-    /// What to do.
-    pub action: BulkAction,
-    /// Which instances.
-    pub filter: BulkFilter,
-    /// Kept in the histories.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Only count what would be touched.
-    #[serde(default)]
-    pub dry_run: bool,
-    /// Delete also what has not ended.
-    #[serde(default)]
-    pub force: bool,
-    /// Touch at most this many, newest first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 10000)]
-    pub limit: Option<usize>,
-    /// `next_cursor` of the call before, to go on after it: no instance is touched or counted twice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cursor: Option<String>,
-}
-
-/// What a bulk call did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct BulkResult {
-    /// Instances that matched, up to the limit, or up to where the time of one request was over.
-    pub matched: usize,
-    /// Instances that were changed; 0 in a dry run.
-    pub changed: usize,
-    /// Of a dry run: instances that would be changed, as they are now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub would_change: Option<usize>,
-    /// Instances that matched and were left as they are, or would be in a dry run, by the reason;
-    /// absent when there are none.
-    #[serde(default, skip_serializing_if = "BulkLeft::is_none")]
-    pub left: BulkLeft,
-    /// Give this as `cursor` to go on; absent when no more match.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-}
-
-/// Instances that a bulk call left as they are, by the reason. Reasons without instances are
-/// absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-pub struct BulkLeft {
-    /// Calls of batches: their batch decides about them, and keeps them as long as it may look
-    /// after them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub batch_calls: usize,
-    /// They have ended, so that there is nothing to cancel, pause or resume.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub ended: usize,
-    /// They or descendants of theirs still run, so that they are not deleted without `force`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub running: usize,
-    /// Children, which are deleted with the root of their tree.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub children: usize,
-    /// They vanished meanwhile, as children do whose root was deleted.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub gone: usize,
-    /// What is stored of them cannot be read.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unreadable: usize,
-}
-
-impl BulkLeft {
-    /// Every reason with how many instances it concerns, in words.
-    pub fn reasons(&self) -> [(usize, &'static str); 6] {
-        [
-            (self.batch_calls, "calls of batches, which decide about them"),
-            (self.ended, "ended"),
-            (self.running, "running, or with running children"),
-            (self.children, "children, deleted with their root"),
-            (self.gone, "vanished meanwhile"),
-            (self.unreadable, "unreadable"),
-        ]
-    }
-
-    /// How many there are.
-    pub fn total(&self) -> usize {
-        self.reasons().iter().map(|(count, _)| count).sum()
-    }
-
-    /// Whether there are none.
-    pub fn is_none(&self) -> bool {
-        self.total() == 0
-    }
-}
-
-impl std::ops::AddAssign for BulkLeft {
-    fn add_assign(&mut self, more: Self) {
-        self.batch_calls += more.batch_calls;
-        self.ended += more.ended;
-        self.running += more.running;
-        self.children += more.children;
-        self.gone += more.gone;
-        self.unreadable += more.unreadable;
-    }
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }

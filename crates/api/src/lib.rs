@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `json` | user data: JSON that is passed through untouched |
 //! | `problem` | every answer that is not a success |
+//! | `bulk` | one change for many instances |
 //! | `bus` | messages of the built-in bus, and its dead letters |
-//! | `instance` | starting, reading, steering and listing instances |
+//! | `instance`, `orchestration` | starting, reading, steering and listing instances; what can be started |
 //! | `change` | what happens to instances, as it happens |
 //! | `explain` | what an instance waits for |
 //! | `history` | recorded events |
@@ -25,6 +26,7 @@
 //! | `several` | filters that take one value or several |
 //! | `saved` | views and queries that a tenant keeps under a name |
 //! | `problems`, `stats` | what is wrong in a tenant now; what happened in it, by the minute |
+//! | `counts`, `search`, `timer` | how many instances there are; search across kinds; what wakes up by itself |
 //! | `sql` | read-only queries over live tables |
 //! | `system` | the state of a node and of the store |
 //! | `unreadable` | stored rows that cannot be read, in listings |
@@ -39,11 +41,13 @@ pub mod audit;
 pub mod automation;
 pub mod backfill;
 pub mod batch;
+pub mod bulk;
 pub mod bus;
 pub mod call;
 pub mod callback;
 pub mod change;
 pub mod client;
+pub mod counts;
 pub mod dag;
 pub mod dead_letter;
 pub mod explain;
@@ -54,6 +58,7 @@ pub mod instance;
 pub mod invocation;
 pub mod json;
 pub mod key;
+pub mod orchestration;
 pub mod pool;
 pub mod problem;
 pub mod problems;
@@ -61,11 +66,13 @@ pub mod recurring;
 pub mod run;
 pub mod runbook;
 pub mod saved;
+pub mod search;
 pub mod session;
 pub mod several;
 pub mod sql;
 pub mod stats;
 pub mod system;
+pub mod timer;
 pub mod unreadable;
 pub mod work;
 pub mod worker;

@@ -53,7 +53,7 @@ pub enum ProblemKind {
     Ledger,
     /// The clock of the node that answers differs from the clock of the store.
     Clock,
-    /// No node with a role of this server is alive, or one has stopped without saying so.
+    /// Nodes have vanished in the last hour without stopping in order, and no other has taken their place; its items are nodes.
     Nodes,
 }
 

@@ -115,7 +115,8 @@ where
 
 #[cfg(test)]
 mod tests {
-    use crate::instance::{BulkFilter, Status};
+    use crate::bulk::BulkFilter;
+    use crate::instance::Status;
 
     #[test]
     fn one_is_itself_and_several_are_a_list() {

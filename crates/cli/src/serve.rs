@@ -48,12 +48,13 @@ pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failur
         layers.set("server.listen", listen, flag("--listen")).map_err(config::refused)?;
     }
     config::set(&mut layers, &arguments.set)?;
-    let settings = layers.finish().map_err(config::refused)?.settings;
+    let effective = layers.finish().map_err(config::refused)?;
+    let (lines, settings) = (effective.lines(), effective.settings);
     let (name, has_code) = (program.name(), program.has_code());
     let is_plain = settings.server.tls_certificates.is_none();
     let has_demo = settings.server.ui && is_plain && !has_code && !arguments.without_demo;
     let add_code = move |server| if has_code { program.add_code(server) } else { add_samples(server) };
-    let start = Start { settings, first_key_file: None, without_keys: WithoutKeys::ThisMachine };
+    let start = Start { settings, lines, first_key_file: None, without_keys: WithoutKeys::ThisMachine };
     run(start, add_code, |server| {
         let address = server.address();
         if has_demo {
@@ -82,9 +83,10 @@ pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failur
 
 /// A server.
 pub async fn serve(arguments: ServeArguments, program: Program) -> Result<(), Failure> {
-    let settings = config::effective(program.layers()?, &arguments.settings)?.settings;
+    let effective = config::effective(program.layers()?, &arguments.settings)?;
+    let (lines, settings) = (effective.lines(), effective.settings);
     let without_keys = if arguments.insecure { WithoutKeys::Anywhere } else { WithoutKeys::ThisMachine };
-    let start = Start { settings, first_key_file: arguments.first_key_file, without_keys };
+    let start = Start { settings, lines, first_key_file: arguments.first_key_file, without_keys };
     run(
         start,
         move |server| program.add_code(server),
@@ -98,6 +100,8 @@ pub async fn serve(arguments: ServeArguments, program: Program) -> Result<(), Fa
 /// What a server starts with.
 struct Start {
     settings: Settings,
+    /// Every setting with where it comes from.
+    lines: Vec<(String, String, Origin)>,
     first_key_file: Option<PathBuf>,
     without_keys: WithoutKeys,
 }
@@ -107,7 +111,7 @@ async fn run(
     prepare: impl FnOnce(ServerBuilder) -> ServerBuilder,
     announce: impl FnOnce(&Server),
 ) -> Result<(), Failure> {
-    let Start { settings, first_key_file, without_keys } = start;
+    let Start { settings, lines, first_key_file, without_keys } = start;
     let mut traces = Traces::start(&settings.telemetry)?;
     log::set_up(traces.layer.take())?;
     let mut signals = Signals::new()?;
@@ -124,7 +128,7 @@ async fn run(
     // Before there is a store: a start that is refused leaves none behind.
     check_start(&settings, &listener, without_keys).map_err(|error| Failure::Serving(error.to_string()))?;
     let store = url.open().await?;
-    let mut builder = prepare(Server::builder(store, settings).metrics(metrics));
+    let mut builder = prepare(Server::builder(store, settings).metrics(metrics).setting_lines(lines));
     if without_keys == WithoutKeys::Anywhere {
         builder = builder.insecure();
     }

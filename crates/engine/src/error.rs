@@ -58,6 +58,8 @@ codes! {
     InstanceEnded = "instance-ended", Conflict;
     /// The instance still runs.
     InstanceRunning = "instance-running", Conflict;
+    /// No activity of the instance waits for its next attempt.
+    NothingToRetry = "nothing-to-retry", Conflict;
     /// The instance of a dead letter has gone on, so there is nothing to resubmit.
     DeadLetterSettled = "dead-letter-settled", Conflict;
     /// The instance ended with a failure.

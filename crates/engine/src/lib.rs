@@ -25,6 +25,7 @@ mod registry;
 mod replay;
 mod retry;
 pub mod runtime;
+mod schemas;
 pub mod store;
 pub mod telemetry;
 pub mod work;
@@ -44,6 +45,7 @@ pub use registry::{Registry, RegistryBuilder};
 pub use replay::Nondeterminism;
 pub use retry::Retry;
 pub use runtime::{Retention, Runtime, RuntimeOptions};
+pub use schemas::OrchestrationSchemas;
 
 /// Waiting for several at once, from the `futures` crate: deterministic in orchestrations.
 pub use futures_util::future::{join, join_all, join3, try_join, try_join_all};

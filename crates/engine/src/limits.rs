@@ -101,3 +101,9 @@ pub const MAX_DEAD_LETTER_REASON_BYTES: usize = 4 * 1024;
 
 /// How long a dead letter is kept.
 pub const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Most bytes of the JSON Schemas that one orchestration declares.
+pub const MAX_SCHEMAS_BYTES: usize = 128 * 1024;
+
+/// Most signals and mailboxes of one orchestration that have a schema.
+pub const MAX_MESSAGE_SCHEMAS: usize = 100;

@@ -14,6 +14,7 @@ use crate::clock::{self, Clock, duration_ms};
 use crate::error::Error;
 use crate::names;
 use crate::registry::Registry;
+use crate::schemas::OrchestrationSchemas;
 use crate::store::{Expect, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Store};
 
 /// Kind of the records; their id is the name.
@@ -35,19 +36,24 @@ pub struct PublishedOrchestration {
     pub name: String,
     /// Versions on the node that published it last, ascending.
     pub versions: Vec<String>,
+    /// Schemas that it declares.
+    pub schemas: OrchestrationSchemas,
 }
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
 struct Body {
     versions: Vec<String>,
+    #[serde(default, skip_serializing_if = "OrchestrationSchemas::is_empty")]
+    schemas: OrchestrationSchemas,
 }
 
 impl PublishedOrchestration {
     /// What a record of [`PUBLISHED_KIND`] says. One that cannot be read has no versions: the name is what matters.
     pub fn from_record(record: Record) -> Self {
         let body: Option<Body> = serde_json::from_slice(&record.body).ok();
-        PublishedOrchestration { name: record.id, versions: body.map_or_else(Vec::new, |body| body.versions) }
+        let body = body.unwrap_or(Body { versions: Vec::new(), schemas: OrchestrationSchemas::new() });
+        PublishedOrchestration { name: record.id, versions: body.versions, schemas: body.schemas }
     }
 }
 
@@ -58,6 +64,15 @@ impl PublishedOrchestration {
 pub async fn is_published(store: &dyn Store, name: &str) -> Result<bool, Error> {
     names::check_name("orchestration name", name)?;
     Ok(store.get_record(PUBLISHED_KIND, name).await?.is_some())
+}
+
+/// One published orchestration.
+///
+/// # Errors
+/// `invalid-name` when nothing can have this name, and those of the store.
+pub async fn published_as(store: &dyn Store, name: &str) -> Result<Option<PublishedOrchestration>, Error> {
+    names::check_name("orchestration name", name)?;
+    Ok(store.get_record(PUBLISHED_KIND, name).await?.map(PublishedOrchestration::from_record))
 }
 
 /// Published orchestrations, by name; at most `limit` after a name.
@@ -94,8 +109,15 @@ impl Publisher {
         for (name, version) in registry.orchestration_names() {
             versions.entry(name).or_default().push(version.to_string());
         }
-        let body = |versions| serde_json::to_vec(&Body { versions }).unwrap_or_default();
-        let names = versions.into_iter().map(|(name, versions)| (name, body(versions))).collect();
+        let body = |name: &str, versions| {
+            let schemas = registry.schemas().get(name).cloned().unwrap_or_default();
+            serde_json::to_vec(&Body { versions, schemas }).unwrap_or_default()
+        };
+        let names = versions.into_iter().map(|(name, versions)| {
+            let body = body(&name, versions);
+            (name, body)
+        });
+        let names = names.collect();
         Publisher { store, clock, names, every: every.min(PUBLISHED_FOR / 4) }
     }
 

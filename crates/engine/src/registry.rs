@@ -19,6 +19,7 @@ use crate::handles::{Activity, Orchestration};
 use crate::names;
 use crate::payload::Payload;
 use crate::replay::{Execution, ExecutionId, OrchestrationHandler, find_started};
+use crate::schemas::OrchestrationSchemas;
 use crate::store::ProviderError;
 
 /// The running code of an activity.
@@ -52,6 +53,7 @@ pub struct Registry {
     orchestrations: Arc<HashMap<String, Versions>>,
     activities: Arc<HashMap<String, ActivityHandler>>,
     settler: Option<Settler>,
+    schemas: Arc<BTreeMap<String, OrchestrationSchemas>>,
 }
 
 impl Registry {
@@ -118,6 +120,11 @@ impl Registry {
         names
     }
 
+    /// The schemas of orchestrations that have any, by name.
+    pub fn schemas(&self) -> &BTreeMap<String, OrchestrationSchemas> {
+        &self.schemas
+    }
+
     /// Names of all activities, sorted.
     pub fn activity_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.activities.keys().cloned().collect();
@@ -132,6 +139,7 @@ pub struct RegistryBuilder {
     orchestrations: HashMap<String, Versions>,
     activities: HashMap<String, ActivityHandler>,
     settler: Option<Settler>,
+    schemas: BTreeMap<String, OrchestrationSchemas>,
     error: Option<Error>,
 }
 
@@ -165,6 +173,20 @@ impl RegistryBuilder {
         let versions = self.orchestrations.entry(handle.name().to_owned()).or_default();
         if versions.handlers.insert(version.clone(), (version.to_string().into(), handler)).is_some() {
             let message = format!("orchestration {:?} {version} is registered twice", handle.name());
+            return self.fail(Error::new(Code::DuplicateRegistration, message));
+        }
+        self
+    }
+
+    /// Declares JSON Schemas of an orchestration: of its input, and of what its signals and mailboxes take. They are published with
+    /// its name: a server refuses a start whose input does not fit, and shows them to callers. They count for all versions.
+    #[must_use]
+    pub fn schemas<I, O>(mut self, handle: Orchestration<I, O>, schemas: OrchestrationSchemas) -> Self {
+        if let Err(error) = schemas.check(handle.name()) {
+            return self.fail(error);
+        }
+        if self.schemas.insert(handle.name().to_owned(), schemas).is_some() {
+            let message = format!("the schemas of orchestration {:?} are declared twice", handle.name());
             return self.fail(Error::new(Code::DuplicateRegistration, message));
         }
         self
@@ -248,8 +270,12 @@ impl RegistryBuilder {
                 return Err(Error::new(Code::InvalidVersion, message));
             }
         }
+        if let Some(name) = self.schemas.keys().find(|name| !self.orchestrations.contains_key(*name)) {
+            let message = format!("orchestration {name:?} has schemas and is not registered");
+            return Err(Error::new(Code::InvalidName, message));
+        }
         let (orchestrations, activities) = (Arc::new(self.orchestrations), Arc::new(self.activities));
-        Ok(Registry { orchestrations, activities, settler: self.settler })
+        Ok(Registry { orchestrations, activities, settler: self.settler, schemas: Arc::new(self.schemas) })
     }
 
     fn fail(mut self, error: Error) -> Self {

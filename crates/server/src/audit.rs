@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use segno::clock::{self, Clock};
 use segno::ids::IdSource;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
-use segno_actions::{Listed, Unreadable};
+use segno_actions::{Listed, Unreadable, free_text};
 use segno_api::audit::AuditEntry;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -43,6 +43,12 @@ const MAX_WAIT: Duration = Duration::from_secs(3);
 /// Between two tries to write entries.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// Header of a request with the reason of its change.
+const REASON: HeaderName = HeaderName::from_static("segno-reason");
+
+/// Longest reason in that header, in bytes of its decoded text.
+const MAX_REASON_BYTES: usize = 1_000;
+
 /// Header of a success whose entry is not durable (yet).
 const WARNING: HeaderName = HeaderName::from_static("segno-warning");
 
@@ -54,6 +60,8 @@ struct StoredEntry {
     path: String,
     status: u16,
     request_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 struct Waiting {
@@ -81,6 +89,31 @@ pub struct Draft {
     key: Option<String>,
     operation: String,
     path: String,
+    reason: Option<String>,
+}
+
+/// As an extension of an answer: the reason that the body of its request gave.
+#[derive(Clone)]
+struct Reason(String);
+
+/// An answer whose audit entry has the reason that the body of its request gave, if it gave one.
+pub fn with_reason(mut response: Response, reason: Option<String>) -> Response {
+    if let Some(reason) = reason {
+        response.extensions_mut().insert(Reason(reason));
+    }
+    response
+}
+
+/// The reason that a request gives in the header [`REASON`], for routes whose bodies have none. Its value is percent-encoded,
+/// because browsers send Latin-1 only.
+fn reason_of(parts: &Parts) -> Result<Option<String>, Refusal> {
+    let Some(value) = parts.headers.get(REASON) else { return Ok(None) };
+    let text = percent_encoding::percent_decode(value.as_bytes()).decode_utf8();
+    let Ok(text) = text else { return Err(Refusal::field("Segno-Reason", "is not percent-encoded UTF-8")) };
+    match free_text::problem(&text, MAX_REASON_BYTES) {
+        Some(problem) => Err(Refusal::field("Segno-Reason", problem)),
+        None => Ok(Some(text.into_owned()).filter(|text| !text.is_empty())),
+    }
 }
 
 impl Draft {
@@ -93,7 +126,13 @@ impl Draft {
             key,
             operation: format!("{} {route}", parts.method),
             path: parts.uri.path().to_owned(),
+            reason: None,
         }
+    }
+
+    /// The same with the reason of the change.
+    pub fn because(self, reason: &str) -> Self {
+        Draft { reason: Some(reason.to_owned()), ..self }
     }
 
     /// The same with the tenant that the request names, which is not that of the entry.
@@ -195,6 +234,7 @@ impl AuditLog {
             path: draft.path.clone(),
             status: status.as_u16(),
             request_id: request_id::current().unwrap_or_default(),
+            reason: draft.reason.clone(),
         }
     }
 
@@ -247,6 +287,7 @@ pub async fn list(
             tenant: scope.tenant().to_owned(),
             status: entry.status,
             request_id: entry.request_id,
+            reason: entry.reason,
         }))
     });
     Ok(entries.collect())
@@ -318,12 +359,22 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
             return refusal.into_response();
         }
     };
-    let draft = Draft::of(&parts, scope);
+    let mut draft = Draft::of(&parts, scope);
+    match reason_of(&parts) {
+        Ok(reason) => draft.reason = reason,
+        Err(refusal) => {
+            app.audit.note_refused(&draft, refusal.status());
+            return refusal.into_response();
+        }
+    }
     parts.extensions.insert(draft.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
     let extensions = response.extensions();
     if extensions.get::<Audited>().is_some() || extensions.get::<Unaudited>().is_some() {
         return response;
+    }
+    if let Some(Reason(reason)) = extensions.get::<Reason>() {
+        draft.reason = Some(reason.clone());
     }
     let (scope, entry) = (&draft.scope, app.audit.entry(&draft, response.status()));
     if !response.status().is_success() {

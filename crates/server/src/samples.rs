@@ -7,8 +7,8 @@ use std::time::Duration;
 use segno::clock::{self, SystemClock};
 use segno::context::Either;
 use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Payload, Registry, RegistryBuilder, Retry,
-    Signal,
+    Activity, ActivityContext, Context, Failure, Orchestration, OrchestrationSchemas, Payload, Registry,
+    RegistryBuilder, Retry, Signal,
 };
 use segno_actions::functions::FunctionsBuilder;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,17 @@ pub fn registry() -> RegistryBuilder {
         .activity(CHARGE, charge)
         .activity(SHIP, ship)
         .orchestration(ORDER, order)
+        .schemas(ORDER, schemas_of_order())
+}
+
+/// What an order has to have, for the form that starts one.
+fn schemas_of_order() -> OrchestrationSchemas {
+    let input = serde_json::json!({
+        "type": "object",
+        "required": ["item"],
+        "properties": { "item": { "type": "string", "minLength": 1, "examples": ["tea"] } },
+    });
+    OrchestrationSchemas::new().input(&input).expect("the schema is small")
 }
 
 /// Adds the functions.

@@ -41,12 +41,13 @@ use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Observers, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
+use crate::nodes::NodeRecord;
 use crate::open_requests::OpenRequests;
 use crate::operation::TrackedStore;
 use crate::preflight::{self, Preflight, WithoutKeys};
 use crate::routes::{self, HookRates, SignInRates};
 use crate::scope::Scope;
-use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::settings::{self, Authentication, Origin, Role, Settings, SettingsError};
 use crate::sql::PostgresReader;
 use crate::stats::Collector;
 use crate::telemetry;
@@ -104,6 +105,7 @@ pub struct ServerBuilder {
     without_keys: WithoutKeys,
     ledger: Option<Stores>,
     brokers: Option<Arc<dyn Brokers>>,
+    setting_lines: Option<Vec<(String, String, Origin)>>,
 }
 
 impl ServerBuilder {
@@ -154,6 +156,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn brokers(mut self, brokers: Arc<dyn Brokers>) -> Self {
         self.brokers = Some(brokers);
+        self
+    }
+
+    /// Where each setting comes from, as [`Effective::lines`](crate::settings::Effective::lines) has it, for administrators.
+    #[must_use]
+    pub fn setting_lines(mut self, lines: Vec<(String, String, Origin)>) -> Self {
+        self.setting_lines = Some(lines);
         self
     }
 
@@ -210,6 +219,7 @@ impl ServerBuilder {
                 .await?;
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();
+        let schemas = registry.schemas().clone();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
         let (ledger_stores, ledger_place) = match self.ledger.take() {
@@ -296,6 +306,9 @@ impl ServerBuilder {
             background.push(tokio::spawn(pusher.run(stopping.clone())));
         }
         let incarnation = self.ids.new_uuid().to_string();
+        let record =
+            NodeRecord::new(self.store.clone(), self.clock.clone(), &self.settings, (&node, &incarnation));
+        background.push(tokio::spawn(record.keep(stopping.clone())));
         let place = self.settings.place();
         let incarnation =
             Incarnation::begin(self.store.clone(), self.clock.clone(), incarnation, place).await;
@@ -419,7 +432,9 @@ impl ServerBuilder {
             clock: self.clock.clone(),
             ids: self.ids,
             node,
+            setting_lines: self.setting_lines.unwrap_or_else(|| settings::lines_of(&self.settings)),
             orchestrations,
+            schemas,
             sign_ins: SignInRates::default(),
             hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
             trusts_any_host: self.without_keys == WithoutKeys::Anywhere,
@@ -478,6 +493,7 @@ impl Server {
             without_keys: WithoutKeys::default(),
             ledger: None,
             brokers: None,
+            setting_lines: None,
         }
     }
 

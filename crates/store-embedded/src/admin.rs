@@ -13,6 +13,7 @@ use segno::store::{
 use crate::instance_row::InstanceRow;
 use crate::keys::AgeIndex;
 use crate::removal::Unended;
+use crate::state::State;
 use crate::store::EmbeddedStore;
 
 fn unknown_execution(operation: &'static str, instance: &str, execution_id: u64) -> ProviderError {
@@ -155,6 +156,12 @@ impl ProviderAdmin for EmbeddedStore {
         // As with the depths: durable first, and then at this moment.
         self.core().look("queued_activities", |_, _| Ok(())).await?;
         Ok(self.core().change(|state, _| state.work.of_instance(instance)))
+    }
+
+    async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError> {
+        let instance = instance.to_owned();
+        let expedite = move |state: &mut State, now_ms| Ok(state.expedite_work(&instance, now_ms));
+        self.core().commit("expedite_activities", expedite).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

@@ -375,6 +375,26 @@ impl State {
         Some(())
     }
 
+    /// Makes the delayed activities of an instance ready; returns how many. One that is not durable yet is shown once
+    /// it is.
+    pub fn expedite_work(&mut self, instance: &str, now_ms: u64) -> u64 {
+        let mut expedited = 0;
+        for item in self.work.delayed_of(instance) {
+            let was_delayed = match item.visible_at_ms {
+                HELD_MS => self.unsynced.expedite_held(item.id, now_ms),
+                visible_at_ms => {
+                    self.work.reschedule(item.id, visible_at_ms, now_ms, now_ms);
+                    true
+                }
+            };
+            if was_delayed {
+                self.store_item(Standing { visible_at_ms: now_ms, ..item }, None);
+                expedited += 1;
+            }
+        }
+        expedited
+    }
+
     /// Stores how an activity stands, with its lock if that outlives the process.
     pub fn store_item(&mut self, standing: Standing, lock: Option<ItemLock>) {
         let life = if lock.is_some() { LockLife::Durable } else { LockLife::Process };

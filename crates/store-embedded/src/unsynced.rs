@@ -82,6 +82,14 @@ impl Unsynced {
         })
     }
 
+    /// Shows an activity that is held back as soon as it is durable. `false` when it was to be shown then anyway.
+    pub fn expedite_held(&mut self, item_id: u64, now_ms: u64) -> bool {
+        let stages = std::iter::once(&mut self.filling).chain(&mut self.writing);
+        let mut items = stages.flat_map(|stage| &mut stage.items);
+        let held = items.find(|(id, visible_at_ms)| *id == item_id && *visible_at_ms > now_ms);
+        held.map(|(_, visible_at_ms)| *visible_at_ms = now_ms).is_some()
+    }
+
     /// The instance changed in the batch that is being filled.
     pub fn touch(&mut self, instance: &Arc<str>) {
         if !self.filling.instances.contains(instance) {

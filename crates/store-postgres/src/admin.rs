@@ -300,6 +300,35 @@ impl ProviderAdmin for PostgresStore {
         queued.collect()
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
+        let sql = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+                     JOIN pg_namespace n ON n.oid = c.relnamespace
+                    WHERE n.nspname = $1 AND c.relkind IN ('r', 'S', 'm')";
+        let rows = self.core().rows("size_bytes", sql, &[(&self.core().schema() as _, Type::TEXT)]).await?;
+        rows.first().map(|row| get(row, 0).map(unsigned)).transpose()
+    }
+
+    async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError> {
+        let schema = self.core().schema();
+        // Rows are locked in the order in which all statements lock them. A fetch that locks one meanwhile has it.
+        let sql = format!(
+            "WITH moment AS MATERIALIZED (SELECT {schema}.now_ms() AS at), delayed AS (
+                 SELECT a.id FROM {schema}.activity a, moment
+                  WHERE a.instance_id = $1 AND NOT a.ready AND a.lock_token IS NULL AND a.next_at_ms > moment.at
+                  ORDER BY a.id FOR UPDATE OF a)
+             UPDATE {schema}.activity a SET next_at_ms = moment.at FROM delayed, moment
+              WHERE a.id = delayed.id RETURNING 1"
+        );
+        // Doing it twice is doing it once, so it may be tried again when its connection broke.
+        let rows = self.core().rows("expedite_activities", &sql, &[(&instance, Type::TEXT)]).await?;
+        if !rows.is_empty() {
+            self.core().waiting().work.look();
+            self.core().wake.notify_one();
+            self.core().outbox.note_activities();
+        }
+        Ok(rows.len() as u64)
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         const OPERATION: &str = "get_parent_id";
         let sql =

@@ -207,6 +207,13 @@ impl Outbox {
         }
     }
 
+    /// Notes that activities became ready outside an exchange.
+    pub(crate) fn note_activities(&self) {
+        if self.has_company() {
+            self.tell(|news| news.activities = true);
+        }
+    }
+
     fn tell(&self, change: impl FnOnce(&mut News)) {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut news);

@@ -43,22 +43,22 @@ pub enum FunctionError {
         /// Why it is refused, and what to do.
         problem: String,
     },
-    /// The input does not fit the function's schema.
-    #[error("the input does not fit the schema of function {function}: {} [invalid-input]", list(violations))]
+    /// The input does not fit the schema of the function or orchestration.
+    #[error("the input does not fit the schema of {of}: {} [invalid-input]", list(violations))]
     InvalidInput {
-        /// The function.
-        function: String,
+        /// `function …` or `orchestration …`, with its name.
+        of: String,
         /// What does not fit, at most ten.
         violations: Vec<Violation>,
     },
-    /// Checking the input against the function's schema would take too long, or recurse too deep.
+    /// Checking the input against the schema would take too long, or recurse too deep.
     #[error(
-        "the input is not checked against the schema of function {function}: {problem}; send less, or simplify the \
+        "the input is not checked against the schema of {of}: {problem}; send less, or simplify the \
          schema [schema-too-costly]"
     )]
     TooCostly {
-        /// The function.
-        function: String,
+        /// `function …` or `orchestration …`, with its name.
+        of: String,
         /// Which limit it would break.
         problem: String,
     },

@@ -74,12 +74,13 @@ impl Functions {
         &self,
         scope: &Scope,
         recorded: &Payload,
+        input: Option<Payload>,
     ) -> Result<Invocation, FunctionError> {
         let recorded: Recorded = recorded.decode().map_err(|error| FunctionError::InvalidInvocation {
             field: "input",
             problem: format!("what was recorded is no call of a function: {error}"),
         })?;
-        self.prepare(scope, InvokeRequest::new(recorded.function, recorded.input)).await
+        self.prepare(scope, InvokeRequest::new(recorded.function, input.unwrap_or(recorded.input))).await
     }
 
     /// Makes an invocation of a request; start [`crate::functions::INVOKE`] with it.
@@ -131,7 +132,7 @@ impl Functions {
         found: &mut VersionedFunction,
         input: &Payload,
     ) -> Result<(), FunctionError> {
-        let (name, input) = (found.name.clone(), input.clone());
+        let (of, input) = (format!("function {}", found.name), input.clone());
         match found.origin {
             Origin::Configured => {
                 let Some(declared) = self.inner.configured.get(&found.name).cloned() else { return Ok(()) };
@@ -140,7 +141,7 @@ impl Functions {
                 }
                 let check = move || {
                     let schema = declared.schema.as_ref();
-                    schema.map_or(Ok(()), |schema| check_against(schema, &name, &input))
+                    schema.map_or(Ok(()), |schema| check_against(schema, &of, &input))
                 };
                 self.on_schema_thread(scope, check).await
             }
@@ -150,11 +151,34 @@ impl Functions {
                 let (inner, owner) = (Arc::clone(&self.inner), scope.clone());
                 let check = move || {
                     let compiled = inner.schemas.get(&owner, &schema)?;
-                    check_against(&compiled, &name, &input)
+                    check_against(&compiled, &of, &input)
                 };
                 self.on_schema_thread(scope, check).await
             }
         }
+    }
+
+    /// Checks the input of an orchestration against the schema that it declares, under the limits for functions.
+    ///
+    /// # Errors
+    /// `invalid-input` with every place that does not fit; `schema-too-costly`, also for a schema over a limit; `unavailable` when
+    /// too many of the tenant wait to be checked.
+    pub async fn check_orchestration_input(
+        &self,
+        scope: &Scope,
+        (name, schema): (&str, &Payload),
+        input: &Payload,
+    ) -> Result<(), FunctionError> {
+        let of = format!("orchestration {name}");
+        let (inner, owner, schema, input) =
+            (Arc::clone(&self.inner), scope.clone(), schema.clone(), input.clone());
+        let check = move || {
+            let costly = |problem: String| FunctionError::TooCostly { of: of.clone(), problem };
+            let schema = serde_json::from_str(schema.as_str()).map_err(|error| costly(error.to_string()))?;
+            let compiled = inner.schemas.get(&owner, &schema).map_err(|error| costly(error.to_string()))?;
+            check_against(&compiled, &of, &input)
+        };
+        self.on_schema_thread(scope, check).await
     }
 
     /// Runs what belongs to a tenant on a thread that compiles schemas and checks inputs.
@@ -171,10 +195,11 @@ impl Functions {
     }
 }
 
-fn check_against(schema: &InputSchema, name: &FunctionName, input: &Payload) -> Result<(), FunctionError> {
+/// Checks an input against the schema of a function or an orchestration.
+fn check_against(schema: &InputSchema, of: &str, input: &Payload) -> Result<(), FunctionError> {
     let violations = match serde_json::from_str(input.as_str()) {
         Ok(input) => schema.violations(&input).map_err(|Unchecked { cost }| FunctionError::TooCostly {
-            function: name.to_string(),
+            of: of.to_owned(),
             problem: cost.to_string(),
         })?,
         Err(error) => vec![Violation { path: String::new(), reason: error.to_string() }],
@@ -182,5 +207,5 @@ fn check_against(schema: &InputSchema, name: &FunctionName, input: &Payload) -> 
     if violations.is_empty() {
         return Ok(());
     }
-    Err(FunctionError::InvalidInput { function: name.to_string(), violations })
+    Err(FunctionError::InvalidInput { of: of.to_owned(), violations })
 }

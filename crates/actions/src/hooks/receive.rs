@@ -96,6 +96,16 @@ impl Hooks {
         announced_bytes: Option<u64>,
         content_type: Option<&str>,
     ) -> Result<(), Refused> {
+        let admitted = self.admitted(route, announced_bytes, content_type);
+        admitted.map_err(|refused| self.refuse(route, refused))
+    }
+
+    fn admitted(
+        &self,
+        route: &Route,
+        announced_bytes: Option<u64>,
+        content_type: Option<&str>,
+    ) -> Result<(), Refused> {
         let limit = self.max_body_bytes(route);
         let is_too_large =
             announced_bytes.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |b| b > limit));
@@ -109,7 +119,7 @@ impl Hooks {
         } else {
             return Ok(());
         };
-        Err(self.refuse(route, refused))
+        Err(refused)
     }
 
     /// Takes a request: verifies it, decides what becomes of it, and commits all of it at once.
@@ -120,6 +130,15 @@ impl Hooks {
         self.admit(route, Some(incoming.body.len() as u64), incoming.content_type())?;
         self.verify(route, &incoming).await.map_err(|refused| self.refuse(route, refused))?;
         Ok(self.accept(route, &incoming).await?)
+    }
+
+    /// Whether a request would be taken now. Nothing is received, logged or counted.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub async fn would_take(&self, route: &Route, incoming: &Incoming) -> Result<(), Refused> {
+        self.admitted(route, Some(incoming.body.len() as u64), incoming.content_type())?;
+        self.verify(route, incoming).await
     }
 
     fn refuse(&self, route: &Route, refused: Refused) -> Refused {

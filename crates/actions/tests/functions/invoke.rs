@@ -295,7 +295,8 @@ fn what_is_called_again_is_decided_afresh_in_the_scope_of_the_caller() {
             "route": { "remote": {} }, "retry": { "max": 9, "first": 0, "factor": 1.0, "cap": 0, "jitter": 0.0 },
             "gives_up_when_lost": true, "settle": { "kind": "action", "id": "x", "keep_ms": 1 },
         });
-        let again = world.functions.prepare_again(&scope, &Payload::encode(&written).unwrap()).await.unwrap();
+        let again =
+            world.functions.prepare_again(&scope, &Payload::encode(&written).unwrap(), None).await.unwrap();
         assert_eq!(again, world.functions.prepare(&scope, request("double", json!(21))).await.unwrap());
         for (wrong, code) in [
             (json!({ "function": "double", "input": "x" }), "invalid-input"),
@@ -303,7 +304,7 @@ fn what_is_called_again_is_decided_afresh_in_the_scope_of_the_caller() {
             (json!({ "name": "Ada" }), "invalid-invocation"),
         ] {
             let wrong = Payload::encode(&wrong).unwrap();
-            assert_eq!(world.functions.prepare_again(&scope, &wrong).await.unwrap_err().code(), code);
+            assert_eq!(world.functions.prepare_again(&scope, &wrong, None).await.unwrap_err().code(), code);
         }
     });
 }

@@ -6,12 +6,14 @@ use reqwest::{Method, RequestBuilder};
 
 use super::retry::IDEMPOTENCY_KEY;
 use super::{Client, ClientError, PageRequest};
+use crate::bulk::{Bulk, BulkResult};
 use crate::explain::InstanceExplanation;
 use crate::history::{ExecutionList, History};
 use crate::instance::{
-    Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason,
-    Restart, Send, StartInstance, Started, Status, Tree,
+    Accepted, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason, Restart, Retried, Send,
+    StartInstance, Started, Status, Tree,
 };
+use crate::orchestration::{Orchestration, OrchestrationList};
 
 /// Adds the parameters of a filter that may be there several times.
 pub(super) fn repeated(call: RequestBuilder, statuses: &[Status], labels: &[String]) -> RequestBuilder {
@@ -161,6 +163,14 @@ impl Client {
         self.post(&["v1", "instances", id, "restart"], request).await
     }
 
+    /// Lets the activities of an instance that wait for their next attempt run at once.
+    ///
+    /// # Errors
+    /// `not-found`, `instance-ended` and `nothing-to-retry`.
+    pub async fn retry(&self, id: &str, reason: Option<String>) -> Result<Retried, ClientError> {
+        self.post(&["v1", "instances", id, "retry"], &Reason { reason }).await
+    }
+
     /// Deletes an instance with its descendants.
     ///
     /// # Errors
@@ -170,11 +180,44 @@ impl Client {
         self.read(call.query(&[("force", force)])).await
     }
 
-    /// Does one thing to all that match.
+    /// A page of the orchestrations that can be started, by name.
     ///
     /// # Errors
-    /// `invalid-request` when the filter is empty.
+    /// When the cursor is wrong.
+    pub async fn orchestrations(
+        &self,
+        page: impl Into<PageRequest>,
+    ) -> Result<OrchestrationList, ClientError> {
+        self.get_with(&["v1", "orchestrations"], &page.into()).await
+    }
+
+    /// An orchestration with the schemas that it declares.
+    ///
+    /// # Errors
+    /// `unknown-orchestration` when no node has it.
+    pub async fn orchestration(&self, name: &str) -> Result<Orchestration, ClientError> {
+        self.get(&["v1", "orchestrations", name]).await
+    }
+
+    /// Does one thing to all that match or are named.
+    ///
+    /// # Errors
+    /// `invalid-request` when filter and ids are empty.
     pub async fn bulk(&self, request: &Bulk) -> Result<BulkResult, ClientError> {
-        self.post(&["v1", "instances", "bulk"], request).await
+        self.bulk_under(request, None).await
+    }
+
+    /// The same under a key that makes the call safe to repeat, also by another process: it is answered as it was the first
+    /// time.
+    ///
+    /// # Errors
+    /// As [`Client::bulk`], and `idempotency-mismatch`.
+    pub async fn bulk_under(&self, request: &Bulk, key: Option<&str>) -> Result<BulkResult, ClientError> {
+        let call = self.request(Method::POST, &["v1", "instances", "bulk"], Duration::ZERO).json(request);
+        let call = match key {
+            Some(key) => call.header(IDEMPOTENCY_KEY, key),
+            None => call,
+        };
+        self.read(call).await
     }
 }

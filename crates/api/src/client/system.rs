@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 
 use super::{Client, ClientError};
-use crate::system::{Health, Queues, System};
+use crate::system::{Health, NodeList, Queues, SettingList, StoreFigures, System};
 
 /// Longest time until a server has told whether it can work: one that takes longer cannot.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -36,5 +36,29 @@ impl Client {
     /// `forbidden` with a key that is not good everywhere.
     pub async fn queues(&self) -> Result<Queues, ClientError> {
         self.get(&["v1", "queues"]).await
+    }
+
+    /// The nodes that were heard of in the last hour.
+    ///
+    /// # Errors
+    /// `forbidden` with a key that is not good everywhere.
+    pub async fn nodes(&self) -> Result<NodeList, ClientError> {
+        self.get(&["v1", "nodes"]).await
+    }
+
+    /// What the store takes on its disk.
+    ///
+    /// # Errors
+    /// `forbidden` with a key that is not good everywhere.
+    pub async fn store_figures(&self) -> Result<StoreFigures, ClientError> {
+        self.get(&["v1", "store"]).await
+    }
+
+    /// The settings of the node that answers, without secrets.
+    ///
+    /// # Errors
+    /// `forbidden` with a key that is not an administrator's for all tenants.
+    pub async fn settings(&self) -> Result<SettingList, ClientError> {
+        self.get(&["v1", "settings"]).await
     }
 }

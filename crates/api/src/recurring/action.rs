@@ -169,6 +169,24 @@ pub struct RecurringSummary {
     pub created_at: Timestamp,
     /// For finding and sorting.
     pub labels: BTreeMap<String, String>,
+    /// What became of the last occurrences, newest first; only if the request wants them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent: Vec<RecentOccurrence>,
+}
+
+/// What became of an occurrence, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecentOccurrence {
+    /// The scheduled time.
+    pub time: Timestamp,
+    /// `fired`, `skipped`, `buffered`, `refused` or `disabled`.
+    pub decision: String,
+    /// `completed`, `failed` or `cancelled`; absent while its call runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// The instance of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
 }
 
 /// A page of recurring actions.

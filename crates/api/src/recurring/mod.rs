@@ -7,7 +7,8 @@ mod history;
 mod preview;
 
 pub use action::{
-    PauseRecurring, RecurringAction, RecurringList, RecurringState, RecurringSummary, RecurringTemplate,
+    PauseRecurring, RecentOccurrence, RecurringAction, RecurringList, RecurringState, RecurringSummary,
+    RecurringTemplate,
 };
 pub use backfill::{BackfillRecurring, BackfillResult, Backfilled};
 pub use fields::{

@@ -1,5 +1,6 @@
 //! All that talks to a server, one file per verb.
 
+mod administration;
 mod archive;
 pub mod arguments;
 mod audit;
@@ -11,6 +12,7 @@ mod bulk;
 mod bus;
 mod call;
 pub mod connection;
+mod count;
 mod dead_letters;
 mod executions;
 mod explain;
@@ -22,10 +24,13 @@ mod hook;
 mod invoke;
 mod list;
 mod member;
+mod nodes;
 mod pool;
 mod problems;
 mod profiles;
 mod saved;
+mod search;
+mod sessions;
 mod show;
 mod sql;
 pub mod start;
@@ -33,6 +38,7 @@ mod stats;
 mod steer;
 mod tail;
 mod timeline;
+mod timers;
 mod top;
 mod tree;
 mod wait;
@@ -58,6 +64,7 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Pause(arguments) => steer::pause(arguments, output).await,
         RemoteCommand::Resume(arguments) => steer::resume(arguments, output).await,
         RemoteCommand::Restart(arguments) => steer::restart(arguments, output).await,
+        RemoteCommand::Retry(arguments) => steer::retry(arguments, output).await,
         RemoteCommand::Delete(arguments) => steer::delete(arguments, output).await,
         RemoteCommand::Bulk(arguments) => bulk::run(arguments, output).await,
         RemoteCommand::Invoke(arguments) => invoke::run(arguments, output).await,
@@ -77,6 +84,13 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Logs(arguments) => functions::logs(arguments, output).await,
         RemoteCommand::Problems(arguments) => problems::run(arguments, output).await,
         RemoteCommand::Stats(arguments) => stats::run(arguments, output).await,
+        RemoteCommand::Count(arguments) => count::run(arguments, output).await,
+        RemoteCommand::Search(arguments) => search::run(arguments, output).await,
+        RemoteCommand::Timers(arguments) => timers::run(arguments, output).await,
+        RemoteCommand::Settings(arguments) => administration::settings(arguments, output).await,
+        RemoteCommand::Usage(arguments) => administration::usage(arguments, output).await,
+        RemoteCommand::Nodes(arguments) => nodes::run(arguments, output).await,
+        RemoteCommand::Sessions(arguments) => sessions::run(arguments, output).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, output).await,
         RemoteCommand::Top(arguments) => top::run(arguments, output).await,
         RemoteCommand::Sql(arguments) => sql::run(arguments, output).await,

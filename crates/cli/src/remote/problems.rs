@@ -55,7 +55,7 @@ fn which(problem: &KnownProblem) -> String {
 }
 
 /// A name of the wire in words.
-fn words(name: &impl serde::Serialize) -> String {
+pub(super) fn words(name: &impl serde::Serialize) -> String {
     let json = serde_json::to_value(name).unwrap_or_default();
     json.as_str().unwrap_or_default().replace('_', " ")
 }

@@ -48,9 +48,21 @@ pub async fn resume(arguments: One, output: &Output) -> Result<(), Failure> {
 
 /// Starts again.
 pub async fn restart(arguments: Restart, output: &Output) -> Result<(), Failure> {
-    let request = RestartRequest { force: arguments.force, new_id: arguments.new_id };
+    let Restart { force, new_id, reason, .. } = arguments;
+    let input = arguments.input.as_deref().map(|input| json("--input", input)).transpose()?;
+    let request = RestartRequest { force, new_id, input, reason };
     let answer = arguments.connection.client(output)?.restart(&arguments.id, &request).await?;
     output.print(&answer, Table::default().line(&answer.id, "started again"))
+}
+
+/// Makes the next attempts of an instance at once.
+pub async fn retry(arguments: Because, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.retry(&arguments.id, arguments.reason).await?;
+    let what = match answer.activities {
+        1 => "1 activity is retried now".to_owned(),
+        many => format!("{} activities are retried now", count(many)),
+    };
+    output.print(&answer, Table::default().line(&answer.id, what))
 }
 
 /// Deletes.

@@ -11,6 +11,7 @@ mod actions;
 mod batch;
 mod batch_watch;
 mod bell;
+mod bulk;
 mod bus;
 mod dag;
 mod dag_runs;

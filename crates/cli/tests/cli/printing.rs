@@ -45,6 +45,8 @@ fn every_list_has_one_shape() {
         (&["list"][..], true),
         (&["history", "ada"], true),
         (&["functions", "list"], true),
+        (&["nodes"], true),
+        (&["settings"], true),
         (&["workers"], false),
         (&["pool", "list"], true),
         (&["runbook", "list"], true),

@@ -8,6 +8,7 @@ mod instance;
 mod manage;
 mod open;
 mod restart;
+mod retry;
 mod send;
 mod start;
 mod tree;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use crate::ids::{IdSource, SystemIds};
 use crate::store::Store;
 
-pub use bulk::{Bulk, BulkLeft, BulkPreview, BulkResult};
+pub use bulk::{Bulk, BulkLeft, BulkObstacle, BulkPreview, BulkResult, MAX_BULK_SAMPLE};
 pub use dead_letters::{DeadLetterQuery, DeadLetters, ResubmitCall, ResubmittedLetter, UnreadableLetter};
 pub use instance::{EventList, ExecutionList, Instance, InstanceList};
 pub use open::{HistoryBudget, OpenKind, OpenOperation, OpenOperations};

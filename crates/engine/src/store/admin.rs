@@ -439,6 +439,17 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// counts no more. Found by an index: what it costs does not depend on the length of the queue.
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError>;
 
+    /// Bytes that the data of the store takes where it is stored; `None` for a store that keeps nothing on a disk, or cannot
+    /// tell. May be some minutes old.
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Makes the delayed activities of an instance [ready](QueuePlace::Ready) now, as an operator asks for it, and wakes
+    /// the fetches that wait for them. Locked activities, attempt counts and timers stay as they are. Returns how many
+    /// were delayed; none for an unknown instance. Doing it twice is doing it once.
+    async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError>;
+
     /// What is known of an execution.
     ///
     /// # Errors

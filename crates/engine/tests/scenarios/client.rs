@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use segno::client::{BulkLeft, BulkPreview, OnConflict};
+use segno::client::{BulkLeft, BulkObstacle, BulkPreview, BulkResult, OnConflict};
 use segno::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS, MAX_PAYLOAD_BYTES};
 use segno::store::{ExecutionStatus, InstanceFilter, InstanceQuery, PruneOptions};
 use segno::{Code, Context, Failure, Orchestration, Registry, Signal, join_all};
@@ -258,6 +258,65 @@ async fn bulk_calls_one_after_the_other_reach_each_instance_once() {
     assert_eq!((matched, done), (COUNT as usize, COUNT as usize));
     world.settle().await;
     assert_eq!(world.client.system_metrics().await.unwrap().cancelled_instances, u64::from(COUNT));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bulk_calls_by_id_act_on_these_in_their_order_and_go_on_after_the_last() {
+    let world = World::resident();
+    let _node = world.node(&registry(&Log::default())).await;
+    for n in 0..4 {
+        world.client.start(WAITS, n).id(format!("w{n}")).await.unwrap();
+    }
+    world.client.start(MAIN, 1).id("ended").await.unwrap();
+    world.ended("ended").await;
+    let ids = ["w2", "nobody", "w0", "w2", "ended", "w1"].map(str::to_owned).to_vec();
+    let of = |after: Option<&str>| world.client.bulk_of(ids.clone(), after.map(str::to_owned));
+    let counted = of(None).count(BulkPreview::Send).await.unwrap();
+    let left = BulkLeft { gone: 1, ended: 1, ..BulkLeft::default() };
+    assert_eq!((counted.matched, counted.done, counted.left), (5, 3, left));
+    assert_eq!(counted.sample, ["w2", "w0", "w1"], "in the order of the call, each once");
+    let named = [("nobody".to_owned(), BulkObstacle::Gone), ("ended".to_owned(), BulkObstacle::Ended)];
+    assert_eq!(counted.left_sample, named);
+    assert_eq!(of(None).count(BulkPreview::Restart).await.unwrap().sample, ["ended"]);
+    assert_eq!(of(None).count(BulkPreview::ForceRestart).await.unwrap().done, 4);
+    assert_eq!(of(None).count(BulkPreview::Retry).await.unwrap().left.not_waiting, 3);
+    let first = of(None).limit(3).cancel("enough").await.unwrap();
+    let next = first.next.map(|next| next.instance_id);
+    assert_eq!((first.matched, first.done, next.as_deref()), (3, 2, Some("w0")));
+    let rest = of(next.as_deref()).cancel("enough").await.unwrap();
+    assert_eq!((rest.matched, rest.done, rest.next), (2, 1, None));
+    world.settle().await;
+    assert_eq!(world.client.system_metrics().await.unwrap().cancelled_instances, 3);
+    let elsewhere = of(Some("w3")).count(BulkPreview::Send).await.unwrap_err();
+    assert_eq!(elsewhere.code(), Code::InvalidOption);
+    let many = (0..=MAX_BULK_INSTANCES).map(|n| n.to_string()).collect();
+    let too_many = world.client.bulk_of(many, None).count(BulkPreview::Send).await.unwrap_err();
+    assert_eq!(too_many.code(), Code::TooManyInstances);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_call_does_what_its_caller_does_and_ends_with_its_error() {
+    let world = World::resident();
+    let _node = world.node(&registry(&Log::default())).await;
+    for n in 0..3 {
+        world.client.start(MAIN, n).id(format!("m{n}")).await.unwrap();
+        world.ended(&format!("m{n}")).await;
+    }
+    let ids = || ["m0", "m1", "m2"].map(str::to_owned).to_vec();
+    let restart = async |id: String| match id.as_str() {
+        "m1" => Ok(Some(BulkObstacle::Refused)),
+        id => world.client.restart(id).await.map(|_| None),
+    };
+    let done: BulkResult = world.client.bulk_of(ids(), None).apply(restart).await.unwrap();
+    assert_eq!((done.done, done.left), (2, BulkLeft { refused: 1, ..BulkLeft::default() }));
+    world.settle().await;
+    let execution = async |id: &str| world.client.instance(id).await.unwrap().execution_id;
+    assert_eq!((execution("m0").await, execution("m1").await, execution("m2").await), (2, 1, 2));
+    let failed = world.client.bulk_of(ids(), None).apply(async |id| match world.client.instance(&id).await {
+        Ok(_) => world.client.instance("nobody").await.map(|_| None),
+        Err(error) => Err(error),
+    });
+    assert_eq!(failed.await.unwrap_err().code(), Code::NotFound);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Retry policies of activities: which failures, how often, how long between.
 
 use segno::event::EventKind;
-use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration, Registry, Retry};
+use segno::{Activity, ActivityContext, Category, Code, Context, Failure, Orchestration, Registry, Retry};
 
 use crate::support::{Log, World, in_both_modes, ms, secs};
 
@@ -160,4 +160,63 @@ async fn retries_go_on_after_a_restart_where_they_were() {
     assert_eq!(world.output::<u32>("a").await, 4);
     assert_eq!(log.lines(), ["1", "2", "3", "4"]);
     assert_eq!(world.now_ms() - begin_ms, 300_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_waits_for_its_backoff_is_made_at_once_when_asked_for() {
+    in_both_modes(|world| async move {
+        let (log, clock) = (Log::default(), world.clock.clone());
+        let attempts = log.clone();
+        let registry = Registry::builder()
+            .orchestration(MAIN, async |ctx: Context, input| {
+                ctx.activity(WORK, input).retry(Retry::fixed(3, secs(3_600))).await
+            })
+            .activity(WORK, move |_, _| {
+                attempts.push(segno::clock::Clock::now_ms(&*clock).to_string());
+                let attempt = attempts.count();
+                async move { if attempt < 3 { Err(Failure::application("x")) } else { Ok(7) } }
+            })
+            .build()
+            .unwrap();
+        let _node = world.node(&registry).await;
+        world.client.start(MAIN, String::new()).id("a").await.unwrap();
+        world.settle().await;
+        assert_eq!(log.count(), 1);
+        let begun_ms = world.now_ms();
+        for attempt in 2..=3 {
+            assert_eq!(world.client.retry_now("a").await.unwrap(), 1);
+            world.settle().await;
+            assert_eq!(log.count(), attempt);
+        }
+        assert_eq!(world.output::<u32>("a").await, 7);
+        assert!(world.now_ms() - begun_ms < 60_000, "no backoff was waited for");
+        assert_eq!(world.client.retry_now("a").await.unwrap_err().code(), Code::InstanceEnded);
+        assert_eq!(world.client.retry_now("b").await.unwrap_err().code(), Code::NotFound);
+        world.assert_queues_are_empty().await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_no_attempt_has_nothing_to_retry() {
+    let world = World::resident();
+    let registry = Registry::builder()
+        .orchestration(MAIN, async |ctx: Context, _| {
+            ctx.sleep(secs(60)).await?;
+            Ok(1)
+        })
+        .build()
+        .unwrap();
+    let _node = world.node(&registry).await;
+    world.client.start(MAIN, String::new()).id("a").await.unwrap();
+    let begun_ms = world.now_ms();
+    world.settle().await;
+    assert_eq!(world.client.retry_now("a").await.unwrap_err().code(), Code::NothingToRetry);
+    world.client.pause("a", "x").await.unwrap();
+    world.settle().await;
+    let paused = world.client.retry_now("a").await.unwrap_err();
+    assert!(paused.to_string().contains("resume it"), "{paused}");
+    world.client.resume("a").await.unwrap();
+    world.ended("a").await;
+    assert!(world.now_ms() - begun_ms >= 60_000, "timers keep their time");
 }

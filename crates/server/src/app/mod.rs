@@ -22,11 +22,13 @@ mod sessions;
 mod system;
 mod tenant;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use segno::Client;
+use segno::OrchestrationSchemas;
 use segno::clock::Clock;
 use segno::ids::IdSource;
 use segno::store::Store;
@@ -40,11 +42,13 @@ use segno_api::stats::Stats;
 use segno_ledger::archive::ArchiveStore;
 use segno_ledger::drive::{Ledger, LedgerTrouble, TaskTokens};
 use segno_runbook::drive::{Previewer, Runbooks};
+use segno_stores::StoreUrl;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Caller, Credential, KeyStore, Need, SessionStore};
 use crate::audit::AuditLog;
 use crate::detached::Detached;
+use crate::disk::Disk;
 use crate::events::Hub;
 use crate::idempotency::Idempotency;
 use crate::open_requests::OpenRequests;
@@ -52,7 +56,7 @@ use crate::problem::Refusal;
 use crate::readiness::{LedgerHealth, Readiness};
 use crate::routes::{HookRates, SignInRates};
 use crate::scope::Scope;
-use crate::settings::Settings;
+use crate::settings::{Origin, Settings};
 use crate::stats::Collector;
 use crate::trace::CurrentTrace;
 use crate::views::RunbookViews;
@@ -67,9 +71,9 @@ pub use keys::Keys;
 pub use sessions::{Door, Sessions};
 pub use system::System;
 pub use tenant::{
-    BackfillRequest, BulkChange, CallFound, InstanceFilter, Located, NewInstance, OfStore, PoolCondition,
-    PoolFetch, Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant, TenantChange,
-    TenantListener, Waits, batch_status, run_state, run_status, task_state, task_status,
+    BackfillRequest, BulkChange, BulkTarget, CallFound, InstanceFilter, Located, NewInstance, OfStore,
+    PoolCondition, PoolFetch, Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant,
+    TenantChange, TenantListener, Waits, batch_status, run_state, run_status, task_state, task_status,
 };
 
 /// Time series are computed anew after so long.
@@ -92,10 +96,14 @@ pub struct AppState {
     pub ids: Arc<dyn IdSource>,
     /// The settings in force.
     pub settings: Settings,
+    /// Every setting with its value and where it came from.
+    pub setting_lines: Vec<(String, String, Origin)>,
     /// Name of this node.
     pub node: String,
     /// Orchestrations that this node knows, with versions.
     pub orchestrations: Vec<(String, String)>,
+    /// Schemas that these declare, by name.
+    pub schemas: BTreeMap<String, OrchestrationSchemas>,
     /// How often each address may still try to sign in.
     pub sign_ins: SignInRates,
     /// How many requests each route of webhooks may still take.
@@ -322,6 +330,14 @@ impl AppState {
         match &self.resources.ledger {
             Some(ledger) => self.resources.ledger_health.check(ledger, &*self.clock).await,
             None => Vec::new(),
+        }
+    }
+
+    /// The disk that the store is on; `None` when the store is not in files of this machine, or the disk does not answer.
+    pub async fn disk(&self) -> Option<Disk> {
+        match self.settings.store_url() {
+            Ok(StoreUrl::Embedded(directory)) => Disk::under(&directory, &*self.clock).await,
+            _ => None,
         }
     }
 

@@ -6,13 +6,14 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use segno::client::DeadLetterQuery;
 use segno::store::{QueueDepths, SystemMetrics};
+use segno_api::system::{Node, StoreFigures};
 
 use super::App;
 use crate::access::{Caller, Need};
-use crate::operation;
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
 use crate::telemetry::MAX_COUNTED_LETTERS;
+use crate::{nodes, operation};
 
 /// Counts over the whole store, for callers with a grant for every namespace and tenant.
 pub struct System(App);
@@ -57,6 +58,36 @@ impl System {
         let Some(ledger) = &self.0.resources.ledger else { return Ok(None) };
         let lag = ledger.fold_lag().await;
         lag.map(Some).map_err(|error| Refusal::from_ledger(&error, &Scope::default()))
+    }
+
+    /// The nodes that were heard of in the last hour.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn nodes(&self) -> Result<Vec<Node>, Refusal> {
+        Ok(nodes::list(&*self.0.resources.store).await?)
+    }
+
+    /// What the store takes on its disk.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn figures(&self) -> Result<StoreFigures, Refusal> {
+        let store = &self.0.resources.store;
+        let disk = self.0.disk().await;
+        let bytes = match &disk {
+            Some(disk) => Some(disk.bytes),
+            None => store.size_bytes().await?,
+        };
+        Ok(StoreFigures {
+            store: store.name().to_owned(),
+            place: self.0.settings.store_url().map(|url| url.to_string()).unwrap_or_default(),
+            bytes,
+            log_bytes: disk.map(|disk| disk.log_bytes),
+            disk_bytes: disk.map(|disk| disk.total_bytes),
+            disk_free_bytes: disk.map(|disk| disk.free_bytes),
+            damage: store.known_damage().await?,
+        })
     }
 
     /// What the store is called.

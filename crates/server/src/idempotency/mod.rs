@@ -84,7 +84,6 @@ pub struct Keyed {
     claim: OnceLock<Claim>,
     /// The version of the key's record with the answer, once that is kept.
     kept: OnceLock<u64>,
-    audit: Option<Draft>,
 }
 
 /// As an extension of an answer: it was kept in the commit of its operation, or is that of an
@@ -129,9 +128,25 @@ impl RepeatSafe {
         Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 
+    /// A UUID for a part of this request, the same whenever it is repeated.
+    pub fn uuid_for(&self, part: &str) -> Option<uuid::Uuid> {
+        let id = self.id()?;
+        let digest = Sha256::digest(format!("{}:{id}{part}", id.len()).as_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+
     /// The key, for an operation of one commit.
     pub fn keyed(&self) -> Option<&Keyed> {
         self.keyed.as_deref()
+    }
+
+    /// The same with the reason that the caller gave, for the audit entry that the operation writes itself.
+    pub fn because(mut self, reason: Option<&str>) -> Self {
+        let Some(reason) = reason else { return self };
+        self.audit = self.audit.map(|draft| draft.because(reason));
+        self
     }
 
     /// The write of the audit entry, for the commit of an operation that is answered with this
@@ -146,11 +161,15 @@ impl Keyed {
     ///
     /// # Errors
     /// When the answer cannot be kept.
-    pub async fn writes(&self, app: &App, answer: Response) -> Result<Vec<RecordWrite>, Refusal> {
-        let status = answer.status();
+    pub async fn writes(
+        &self,
+        app: &App,
+        repeat: &RepeatSafe,
+        answer: Response,
+    ) -> Result<Vec<RecordWrite>, Refusal> {
+        let audit = repeat.audit_write(app, answer.status());
         let (answer, _) = Answer::of(answer).await?;
         let key = answer.map(|answer| answer_write(&self.id, self.expect(), &self.request, answer));
-        let audit = self.audit.as_ref().map(|draft| app.audit.write_of(draft, status));
         Ok(key.into_iter().chain(audit).collect())
     }
 
@@ -260,9 +279,8 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Ref
         Known::Nothing(expect) => expect,
     };
     let needs_claim = !ONE_COMMIT.contains(&route);
-    let audit = parts.extensions.get::<Draft>().cloned();
     let (claim, kept) = (OnceLock::new(), OnceLock::new());
-    let keyed = Arc::new(Keyed { id, request: fingerprint, expect, claim, kept, audit });
+    let keyed = Arc::new(Keyed { id, request: fingerprint, expect, claim, kept });
     let unanswered = Unanswered { app: app.clone(), keyed: Some(keyed.clone()) };
     if needs_claim && let Some(answer) = keyed.claim(app).await? {
         return Ok(answer);

@@ -282,6 +282,14 @@ impl ProviderAdmin for TrackedStore {
         giving_way(self.inner.queued_activities(instance)).await
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
+        self.inner.size_bytes().await
+    }
+
+    async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError> {
+        tracked(self.inner.expedite_activities(instance)).await
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         self.inner.get_parent_id(instance).await
     }

@@ -282,7 +282,7 @@ async fn check_call(tenant: &Tenant, action: &core::Action) -> Result<(), Refusa
     action.check().map_err(|error| tenant.refused(error))?;
     let function = match action.target().map_err(|error| tenant.refused(error))? {
         Target::Function(function) => function,
-        Target::Orchestration(name) => return tenant.check_known(name.as_str()).await,
+        Target::Orchestration(name) => return tenant.check_known(name.as_str()).await.map(drop),
     };
     match tenant.prepare(InvokeRequest::new(function, action.tool_input.clone())).await {
         Ok(_) => Ok(()),

@@ -21,6 +21,7 @@ mod hooks;
 mod instances;
 mod invocations;
 mod keys;
+mod orchestrations;
 mod page;
 pub(crate) mod paging;
 mod partial;
@@ -32,6 +33,7 @@ mod runbook_delete;
 mod runbooks;
 mod runs;
 mod saved;
+mod search;
 mod sessions;
 mod sql;
 mod sse;
@@ -101,11 +103,16 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::status))
         .routes(routes!(instances::explain::explain))
         .routes(routes!(instances::stream::events))
+        .routes(routes!(orchestrations::list))
+        .routes(routes!(orchestrations::get))
         .routes(routes!(events::events))
         .routes(routes!(archive::get))
         .routes(routes!(instances::logs::logs))
         .routes(routes!(problems::get))
         .routes(routes!(stats::get))
+        .routes(routes!(instances::counts::counts))
+        .routes(routes!(instances::timers::timers))
+        .routes(routes!(search::search))
         .routes(routes!(saved::list))
         .routes(routes!(saved::get))
         .routes(routes!(functions::list))
@@ -170,6 +177,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::cancel))
         .routes(routes!(instances::steer::pause))
         .routes(routes!(instances::steer::resume))
+        .routes(routes!(instances::steer::retry))
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
         .routes(routes!(archive::erase_instance))
@@ -186,6 +194,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay))
+        .routes(routes!(hooks::test::test))
         .routes(routes!(dags::delete))
         .routes(routes!(dags::pause))
         .routes(routes!(dags::resume))
@@ -242,11 +251,14 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let system = OpenApiRouter::new()
         .routes(routes!(system::system))
         .routes(routes!(system::queues))
+        .routes(routes!(system::nodes))
+        .routes(routes!(system::store))
         .routes(routes!(health::metrics));
     let admin = OpenApiRouter::new()
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
         .routes(routes!(audit::list))
+        .routes(routes!(system::settings))
         .routes(routes!(archive::erase));
     let known = OpenApiRouter::new()
         .routes(routes!(sessions::me))

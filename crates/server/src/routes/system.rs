@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use segno_api::system::{Counts, Queues, System};
+use segno_api::system::{Counts, NodeList, Queues, Setting, SettingList, StoreFigures, System};
 
 use crate::app::{self, App};
 use crate::problem::Refusal;
+use crate::settings;
 
 /// The node that answers, and counts over the whole store.
 #[utoipa::path(get, path = "/v1/system", tag = "system", responses(
@@ -53,4 +54,33 @@ pub async fn queues(stored: app::System) -> Result<Json<Queues>, Refusal> {
         worker_delayed: depths.worker_delayed,
         locked: depths.locked,
     }))
+}
+
+/// The nodes that were heard of in the last hour: those that work, those that have stopped, and those that are lost.
+#[utoipa::path(get, path = "/v1/nodes", tag = "system", responses(
+    (status = 200, body = NodeList),
+))]
+pub async fn nodes(stored: app::System) -> Result<Json<NodeList>, Refusal> {
+    Ok(Json(NodeList { nodes: stored.nodes().await? }))
+}
+
+/// What the store takes on its disk, and what is left there.
+#[utoipa::path(get, path = "/v1/store", tag = "system", responses(
+    (status = 200, body = StoreFigures),
+))]
+pub async fn store(stored: app::System) -> Result<Json<StoreFigures>, Refusal> {
+    Ok(Json(stored.figures().await?))
+}
+
+/// The settings of the node that answers, each with where it comes from. Secrets are left out.
+#[utoipa::path(get, path = "/v1/settings", tag = "system", responses(
+    (status = 200, body = SettingList),
+))]
+pub async fn settings(State(app): State<App>) -> Json<SettingList> {
+    let lines = app.setting_lines.iter().map(|(setting, value, origin)| Setting {
+        setting: setting.clone(),
+        value: settings::redacted(setting, value),
+        origin: origin.to_string(),
+    });
+    Json(SettingList { node: app.node.clone(), settings: lines.collect() })
 }

@@ -98,16 +98,32 @@ impl Effective {
     /// Every setting as `section.name`, its value and where it came from, in order of names. One without a value has
     /// `unset` in its place.
     pub fn lines(&self) -> Vec<(String, String, Origin)> {
-        let table = Table::try_from(&self.settings).unwrap_or_default();
-        let mut values: BTreeMap<String, String> =
-            leaves(&table).into_iter().map(|(path, value)| (path, value.to_string())).collect();
-        // TOML has no null, so what has no value is not in the table.
-        for path in unset("", &serde_json::to_value(&self.settings).unwrap_or_default()) {
-            values.insert(path, UNSET.to_owned());
-        }
+        let values = values_of(&self.settings);
         let origin = |path: &str| self.origins.get(path).cloned().unwrap_or(Origin::Default);
         values.into_iter().map(|(path, value)| (path.clone(), value, origin(&path))).collect()
     }
+}
+
+/// Every setting of a program that gives no origins: it has set what is not the default.
+pub(crate) fn lines_of(settings: &Settings) -> Vec<(String, String, Origin)> {
+    let defaults = values_of(&Settings::default());
+    let line = |(path, value): (String, String)| {
+        let is_default = defaults.get(&path) == Some(&value);
+        (path, value, if is_default { Origin::Default } else { Origin::Program })
+    };
+    values_of(settings).into_iter().map(line).collect()
+}
+
+/// The value of every setting as TOML, by its path.
+fn values_of(settings: &Settings) -> BTreeMap<String, String> {
+    let table = Table::try_from(settings).unwrap_or_default();
+    let mut values: BTreeMap<String, String> =
+        leaves(&table).into_iter().map(|(path, value)| (path, value.to_string())).collect();
+    // TOML has no null, so what has no value is not in the table.
+    for path in unset("", &serde_json::to_value(settings).unwrap_or_default()) {
+        values.insert(path, UNSET.to_owned());
+    }
+    values
 }
 
 /// Collects settings.

@@ -10,6 +10,7 @@
 //! | `ledger` | where the log and the tables of DAG runs are |
 //! | `pools` | pools of workers |
 //! | `public_url` | under which address people reach it |
+//! | `redacted` | settings without their secrets |
 //! | `runbooks` | runbooks: CSV files, what is kept of batches |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
@@ -24,6 +25,7 @@ mod layers;
 mod ledger;
 mod pools;
 mod public_url;
+mod redacted;
 mod runbooks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,9 +50,11 @@ pub use archive::ArchiveSettings;
 pub use bus::{BUILT_IN, BusSettings};
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
+pub(crate) use layers::lines_of;
 pub use layers::{Effective, Layers, Origin, SettingsError};
 pub use ledger::LedgerSettings;
 pub use public_url::PublicUrl;
+pub(crate) use redacted::redacted;
 pub use runbooks::RunbookSettings;
 
 /// Functions that a node runs at once by default. One tenant alone gets two thirds of them.

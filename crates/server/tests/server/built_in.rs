@@ -56,7 +56,8 @@ async fn a_call_that_was_written_by_hand_reaches_no_other_tenant() {
         assert_eq!(ended.status, Status::Failed);
         assert_eq!(ended.failure.unwrap().code.as_deref(), Some("scope-mismatch"));
         // Restarted, it is a call of the caller's own function, or none.
-        let restarted = lab.restart(id, &Restart { new_id: Some(format!("{id}-2")), force: false }).await;
+        let restarted =
+            lab.restart(id, &Restart { new_id: Some(format!("{id}-2")), ..Restart::default() }).await;
         match id {
             "far" => assert_eq!(restarted.unwrap_err().code(), Some("unknown-function")),
             _ => {
@@ -109,7 +110,7 @@ async fn a_call_takes_no_messages_whatever_its_id_is() {
     let remote = json_of(&json!({ "executor": "remote" }));
     client.put_function("render", &remote, Expected::Absent).await.unwrap();
     let id = client.invoke(&Invoke::new("render", json_of(&1)), Duration::ZERO).await.unwrap().id;
-    let copy = Restart { new_id: Some("mine".to_owned()), force: false };
+    let copy = Restart { new_id: Some("mine".to_owned()), ..Restart::default() };
     let restarted = async {
         loop {
             match client.restart(&id, &copy).await {
@@ -182,7 +183,7 @@ async fn a_copy_of_a_scheduled_call_is_a_call_of_the_caller() {
     let run = client.run_recurring("hourly", &Default::default()).await.unwrap();
     let original = client.instance(run.instance.as_ref().unwrap(), PATIENCE).await.unwrap();
     assert_eq!(original.kind, Some(Kind::Schedule));
-    let copy = Restart { new_id: Some("copy".to_owned()), force: false };
+    let copy = Restart { new_id: Some("copy".to_owned()), ..Restart::default() };
     let copy = client.restart(&original.id, &copy).await.unwrap().id;
     let copy = client.instance(&copy, PATIENCE).await.unwrap();
     assert_eq!((copy.kind, copy.shown_name()), (Some(Kind::Call), Some("echo")));

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use segno_api::Client;
+use segno_api::bulk::{Bulk, BulkAction, BulkFilter};
 use segno_api::call::{CallDetails, CallState};
 use segno_api::client::Expected;
-use segno_api::instance::{Bulk, BulkAction, BulkFilter, Instance, Kind, ListInstances, Status};
+use segno_api::instance::{Instance, Kind, ListInstances, Status};
 use segno_api::invocation::{Invoke, RetryPolicy};
 use segno_api::work::{CompleteWork, FailWork, FailureCategory, FetchWork, Heartbeat};
 use serde_json::{Value, json};
@@ -89,6 +90,7 @@ async fn calls_are_listed_and_found_by_their_function_and_show_what_made_them() 
     assert!(calls_of(&client, "nosuch").await.is_empty());
     let bulk = Bulk {
         action: BulkAction::Delete,
+        ids: Vec::new(),
         filter: BulkFilter { function: Some("echo".to_owned()), ..BulkFilter::default() },
         reason: None,
         dry_run: true,
@@ -268,7 +270,7 @@ async fn a_restarted_call_keeps_its_function() {
     client.restart(&id, &Default::default()).await.unwrap();
     let again = client.instance(&id, PATIENCE).await.unwrap();
     assert_eq!((again.execution, again.function.as_deref()), (2, Some("echo")));
-    let copy = segno_api::instance::Restart { force: false, new_id: Some("copy".to_owned()) };
+    let copy = segno_api::instance::Restart { new_id: Some("copy".to_owned()), ..Default::default() };
     client.restart(&id, &copy).await.unwrap();
     let copied = client.instance("copy", PATIENCE).await.unwrap();
     assert_eq!((copied.function.as_deref(), copied.kind), (Some("echo"), Some(Kind::Call)));

@@ -181,6 +181,35 @@ async fn each_scheme_lets_its_sender_in_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_route_says_whether_it_would_take_a_request_and_how_to_make_one() {
+    let world = World::new(Authentication::Keys, |_| {}).await;
+    let secret = world.secret("door", "whsec_bmV3");
+    let declared = json!({ "type": "shared_secret", "header": "x-secret", "secrets": [secret] });
+    world.declare("door", json!({ "verification": declared, "store_only": true })).await;
+    let test = async |key: &str, headers: Value| {
+        let call =
+            reqwest::Client::new().post(world.stand.url("/v1/hooks/default/door/test")).bearer_auth(key);
+        let answer = call.json(&json!({ "headers": headers, "body": "it's" })).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let admin = &world.stand.admin_key;
+    assert_eq!(test(admin, json!({ "X-Secret": "whsec_bmV3" })).await.1["accepted"], true);
+    for (headers, reason) in
+        [(json!({ "x-secret": "wrong" }), "wrong_secret"), (json!({}), "missing_signature")]
+    {
+        let (status, refused) = test(admin, headers).await;
+        assert_eq!((status, &refused["accepted"], &refused["reason"]), (200, &json!(false), &json!(reason)));
+        let curl = refused["curl"].as_str().unwrap();
+        assert!(curl.contains("$SECRET") && curl.contains(r"'it'\''s'"), "{curl}");
+        assert!(!refused.to_string().contains("bmV3"));
+    }
+    let viewer = world.stand.key(segno_api::key::Role::Viewer, "default", "default").await;
+    assert_eq!(test(&viewer, json!({})).await.0, 403);
+    let kept = world.stand.client().hook_payloads("door", &ListPayloads::default()).await.unwrap();
+    assert!(kept.payloads.is_empty(), "nothing is received");
+}
+
+#[tokio::test]
 async fn a_secret_that_cannot_be_read_locks_nobody_out_who_has_another() {
     let world = World::new(Authentication::Keys, |_| {}).await;
     let (gone, good) = (world.secret("gone", "whsec_b2xk"), world.secret("good", "whsec_bmV3"));

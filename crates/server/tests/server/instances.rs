@@ -7,9 +7,8 @@ use std::time::Duration;
 use segno::clock::{Clock, SystemClock};
 use segno::{Context, Failure, Orchestration, Payload, Registry, Runtime};
 use segno_api::Json;
-use segno_api::instance::{
-    Bulk, BulkAction, BulkFilter, BulkLeft, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
-};
+use segno_api::bulk::{Bulk, BulkAction, BulkFilter, BulkLeft};
+use segno_api::instance::{ListInstances, OnConflict, Restart, Send, StartInstance, Status};
 use segno_server::settings::Authentication;
 use segno_server::{Server, samples};
 use segno_testkit::clock::VirtualClock;
@@ -126,7 +125,7 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
     while client.history("cancelled", Some(2), 0).await.unwrap().events.is_empty() {
         tokio::task::yield_now().await;
     }
-    let by_force = Restart { force: true, new_id: None };
+    let by_force = Restart { force: true, ..Restart::default() };
     client.restart("cancelled", &by_force).await.unwrap();
     assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution, 3);
     let refused = client.delete("cancelled", false).await.unwrap_err();
@@ -200,6 +199,7 @@ async fn many_are_counted_first_and_then_acted_on() {
     let filter = BulkFilter { prefix: Some("many-".to_owned()), ..BulkFilter::default() };
     let mut request = Bulk {
         action: BulkAction::Cancel,
+        ids: Vec::new(),
         filter,
         reason: None,
         dry_run: true,
@@ -282,6 +282,7 @@ async fn a_bulk_call_that_takes_long_answers_in_time_with_where_to_go_on() {
     let filter = BulkFilter { prefix: Some("many-".to_owned()), ..BulkFilter::default() };
     let mut request = Bulk {
         action: BulkAction::Cancel,
+        ids: Vec::new(),
         filter,
         reason: None,
         dry_run: false,

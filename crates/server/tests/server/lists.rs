@@ -39,7 +39,7 @@ async fn furnish(stand: &Stand) -> DagRuns {
     let family = StartInstance { orchestration: "parent".to_owned(), ..greet("family", "null") };
     client.start(&family, None, PATIENCE).await.unwrap();
     client.start(&greet("again", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
-    client.restart("again", &Restart { force: false, new_id: None }).await.unwrap();
+    client.restart("again", &Restart::default()).await.unwrap();
     client.instance("again", PATIENCE).await.unwrap();
     for name in ["one", "two", "three"] {
         client.start(&greet(name, r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();

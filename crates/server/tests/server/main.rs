@@ -8,11 +8,13 @@
 
 mod access;
 mod actions;
+mod administration;
 mod archive;
 mod assets;
 mod automation;
 mod batch_live;
 mod built_in;
+mod bulk;
 mod bus;
 mod call_fairness;
 mod callbacks;
@@ -36,6 +38,7 @@ mod instances;
 mod invocations;
 mod lists;
 mod load;
+mod lookup;
 mod metrics;
 mod outcomes;
 mod overview;

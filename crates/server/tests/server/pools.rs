@@ -327,7 +327,7 @@ async fn a_call_of_a_pool_can_be_made_again() {
     let id = begin(&client, "Cloud-01", "New-EntraUser").await;
     complete(&client, &fetch(&client, "Cloud-01", 60_000).await[0]).await;
     client.instance(&id, PATIENCE).await.unwrap();
-    client.restart(&id, &Restart { new_id: None, force: false }).await.unwrap();
+    client.restart(&id, &Restart::default()).await.unwrap();
     let again = fetch(&client, "Cloud-01", 60_000).await.remove(0);
     assert_eq!((again.function.as_str(), again.input.text()), ("New-EntraUser", r#"{"n":1}"#));
 }
@@ -347,7 +347,7 @@ async fn callers_cannot_take_the_ids_of_rooms_and_keys() {
         assert_eq!((refused.status(), refused.code()), (Some(400), Some("reserved-id")), "{key}");
     }
     let own = client.start(&greet("runbook", &input), None, PATIENCE).await.unwrap();
-    let under = Restart { new_id: Some("runbook:step-1".to_owned()), force: true };
+    let under = Restart { new_id: Some("runbook:step-1".to_owned()), force: true, ..Restart::default() };
     let refused = client.restart(&own.id, &under).await.unwrap_err();
     assert_eq!(refused.code(), Some("reserved-id"));
     // What a room has started can be cancelled, and is called again by the room alone.
@@ -355,7 +355,8 @@ async fn callers_cannot_take_the_ids_of_rooms_and_keys() {
     let hello = segno::Orchestration::<Value, Value>::named("greet");
     engine.start(hello, json!({ "name": "Ada" })).id("default/default/runbook:step-1").await.unwrap();
     client.instance("runbook:step-1", PATIENCE).await.unwrap();
-    let refused = client.restart("runbook:step-1", &Restart { new_id: None, force: true }).await.unwrap_err();
+    let refused =
+        client.restart("runbook:step-1", &Restart { force: true, ..Restart::default() }).await.unwrap_err();
     assert_eq!(refused.code(), Some("reserved-id"));
 }
 

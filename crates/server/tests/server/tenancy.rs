@@ -449,7 +449,8 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
     };
     let cursor = |id: &str| escaped(&base64(&format!("1 {id}")));
     match operation {
-        "get /healthz" | "get /readyz" | "get /metrics" | "get /v1/system" | "get /v1/queues" => {
+        "get /healthz" | "get /readyz" | "get /metrics" | "get /v1/system" | "get /v1/queues"
+        | "get /v1/nodes" | "get /v1/store" | "get /v1/settings" => {
             vec![plain(path)]
         }
         "get /v1/instances" => {
@@ -486,14 +487,16 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "delete /v1/archive/instances/{id}" => of_instance(),
         "get /v1/archive" | "delete /v1/archive" => vec![plain(path)],
         "delete /v1/instances/{id}" => all(of_instance(), &|sent| sent.query("force=true")),
-        "post /v1/instances/{id}/cancel" | "post /v1/instances/{id}/pause" => {
+        "post /v1/instances/{id}/cancel"
+        | "post /v1/instances/{id}/pause"
+        | "post /v1/instances/{id}/retry" => {
             all(of_instance(), &|sent| sent.body(json!({ "reason": "walk" })))
         }
         "post /v1/instances/{id}/raise" | "post /v1/instances/{id}/enqueue" => {
             all(of_instance(), &|sent| sent.body(json!({ "name": "wave", "data": null, "id": "walk" })))
         }
         "post /v1/instances/{id}/restart" => {
-            let forced = all(of_instance(), &|sent| sent.body(json!({ "force": true })));
+            let forced = all(of_instance(), &|sent| sent.body(json!({ "force": true, "input": 1 })));
             let own = plain(path.replace("{id}", "own"));
             let under = names.ids(&names.instance).into_iter();
             let under = under.map(|id| own.clone().body(json!({ "new_id": id, "force": true })));
@@ -502,9 +505,10 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "post /v1/instances/bulk" => {
             let mut sent = Vec::new();
             for id in names.ids(&names.instance) {
-                for action in ["cancel", "pause", "resume", "delete"] {
+                for action in ["cancel", "pause", "resume", "delete", "restart", "retry"] {
                     let filter = json!({ "prefix": id });
                     sent.push(plain(path).body(json!({ "action": action, "force": true, "filter": filter })));
+                    sent.push(plain(path).body(json!({ "action": action, "force": true, "ids": [id] })));
                 }
                 let cursor = base64(&format!("1 {id}"));
                 let body = json!({ "action": "cancel", "filter": { "prefix": "" }, "cursor": cursor });
@@ -558,6 +562,9 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         }
         "get /v1/hooks" => vec![plain(path), plain(path).query(format!("cursor={}", names.hook))],
         "get /v1/hooks/events" => vec![plain(path), plain(path).query(format!("cursor={}", names.payload))],
+        "post /v1/hooks/{namespace}/{route}/test" => {
+            all(of_hook(""), &|sent| sent.body(json!({ "body": "x" })))
+        }
         "get /v1/hooks/{namespace}/{route}/events" | "get /v1/hooks/{namespace}/{route}" => of_hook(""),
         "delete /v1/hooks/{namespace}/{route}" => of_hook(""),
         "patch /v1/hooks/{namespace}/{route}" => {
@@ -702,7 +709,20 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/sql" => vec![plain(path)],
         "post /v1/sql" => queries(names).into_iter().map(|body| plain(path).body(body)).collect(),
         "get /v1/audit" => vec![plain(path), plain(path).query(format!("resource={}", names.instance))],
-        "get /v1/problems" | "get /v1/stats" => vec![plain(path)],
+        "get /v1/problems" | "get /v1/stats" | "get /v1/timers" => vec![plain(path)],
+        "get /v1/orchestrations" => {
+            vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
+        }
+        "get /v1/orchestrations/{name}" => with("{name}", vec!["greet".to_owned(), names.function.clone()]),
+        "get /v1/counts" => vec![
+            plain(path),
+            plain(path).query(format!("by=function&function={}", names.function)),
+            plain(path).query(format!("prefix={}", escaped(&names.instance))),
+        ],
+        "get /v1/search" => {
+            let texts = names.texts();
+            texts.iter().map(|text| plain(path).query(format!("q={}&limit=20", escaped(text)))).collect()
+        }
         "get /v1/saved" => {
             vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
         }

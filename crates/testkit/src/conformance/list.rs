@@ -127,6 +127,7 @@ macro_rules! __for_each_case {
                 executions_and_events_are_told_apart,
                 of_several_for_the_same_activity_the_last_one_counts,
                 activities_of_all_executions_are_listed_with_tag_and_count,
+                delayed_activities_are_expedited_and_no_others_change,
             }
             queue_order_and_visibility One {
                 nothing_overtakes_a_batch_that_was_given_back_with_a_delay,
@@ -180,6 +181,7 @@ macro_rules! __for_each_case {
                 a_worker_is_woken_by_a_turn,
                 a_worker_is_woken_by_a_record_commit,
                 a_worker_is_woken_by_an_abandon,
+                a_worker_is_woken_by_an_activity_that_is_expedited,
                 a_worker_is_woken_by_the_time_of_a_delayed_activity,
                 a_worker_is_woken_by_the_expiry_of_a_lock,
                 a_worker_is_woken_by_the_expiry_of_a_session,

@@ -131,3 +131,27 @@ pub(super) async fn activities_of_all_executions_are_listed_with_tag_and_count(e
     assert_eq!(shown, expected, "by execution and activity, as numbers");
     assert!(found.iter().all(|queued| queued.work.place == QueuePlace::Ready));
 }
+
+pub(super) async fn delayed_activities_are_expedited_and_no_others_change(env: Env) {
+    let later_ms = env.now().await + 3_600_000;
+    let delayed = |message: WorkerMessage| WorkerMessage { visible_at_ms: Some(later_ms), ..message };
+    env.queue(tagged_job("held", 1)).await;
+    let held = env.take(ask().tags(TagFilter::tags(["held"]))).await;
+    env.queue(tagged_job("tried", 2)).await;
+    let tried = env.take(ask().tags(TagFilter::tags(["tried"]))).await;
+    env.abandon_work_item(tried[0].lock_token, Some(LOCK), false).await.unwrap();
+    env.queue(delayed(session_job("s", 3))).await;
+    env.queue(delayed(job_of("i10", 4))).await;
+    assert_eq!(env.expedite_activities("i1").await.unwrap(), 2);
+    let tried = queued(&env, 2).await.unwrap();
+    assert_eq!((tried.place, tried.attempt_count), (QueuePlace::Ready, 1), "its attempts stay");
+    assert_eq!(place(&env, 3).await, QueuePlace::Ready);
+    assert!(matches!(place(&env, 1).await, QueuePlace::Locked { .. }));
+    let other = standing(&env, &activity("i10", 4)).await.unwrap();
+    assert_eq!(other.place, QueuePlace::Delayed { visible_at_ms: later_ms });
+    assert_eq!(env.expedite_activities("i1").await.unwrap(), 0, "a second time changes nothing");
+    assert_eq!(env.expedite_activities("nobody").await.unwrap(), 0);
+    env.finish(held[0].lock_token).await.unwrap();
+    let again = env.take(ask().tags(TagFilter::tags(["tried"]))).await;
+    assert_eq!((again.len(), again[0].attempt_count), (1, 2), "it can be fetched");
+}

@@ -214,6 +214,14 @@ pub(super) async fn a_worker_is_woken_by_an_abandon(env: Env) {
     assert_eq!(fetch.answer().await[0].attempt_count, 2);
 }
 
+pub(super) async fn a_worker_is_woken_by_an_activity_that_is_expedited(env: Env) {
+    let visible_at_ms = Some(env.now().await + 3_600_000);
+    env.queue(WorkerMessage { visible_at_ms, ..job(1) }).await;
+    let fetch = env.waiting_work(ask().waiting()).await;
+    assert_eq!(env.expedite_activities("i1").await.unwrap(), 1);
+    assert_eq!(fetch.answer().await[0].attempt_count, 1);
+}
+
 pub(super) async fn a_worker_is_woken_by_the_time_of_a_delayed_activity(env: Env) {
     let visible_at_ms = after_span(&env).await;
     let fetch = env.waiting_work(ask().waiting()).await;

@@ -265,6 +265,14 @@ impl ProviderAdmin for FaultStore {
         self.read("queued_activities", self.inner.queued_activities(instance)).await
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
+        self.read("size_bytes", self.inner.size_bytes()).await
+    }
+
+    async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError> {
+        self.commit("expedite_activities", self.inner.expedite_activities(instance)).await
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         self.read("get_parent_id", self.inner.get_parent_id(instance)).await
     }

@@ -46,6 +46,30 @@ pub enum BulkVerb {
         #[command(flatten)]
         matching: Matching,
     },
+    /// Restart all ended instances that match, each with the input of its last start.
+    #[command(after_help = "Examples:\n  segno bulk restart --status failed --function charge --dry-run\n  \
+                            segno bulk restart --ids failed.txt --idempotency-key fix-4711 --yes")]
+    Restart {
+        /// Which instances.
+        #[command(flatten)]
+        matching: Matching,
+        /// Why, kept in the audit log.
+        #[arg(long)]
+        reason: Option<String>,
+        /// Restart also instances that have not ended.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Let the activities of all instances that match run at once, instead of after their backoff.
+    #[command(after_help = "Example:\n  segno bulk retry --function charge --status running --yes")]
+    Retry {
+        /// Which instances.
+        #[command(flatten)]
+        matching: Matching,
+        /// Why, kept in the audit log.
+        #[arg(long)]
+        reason: Option<String>,
+    },
     /// Delete all instances that match, with their children and histories.
     #[command(after_help = "Example:\n  segno bulk delete --status completed --created-before 30d --dry-run")]
     Delete {
@@ -58,12 +82,29 @@ pub enum BulkVerb {
     },
 }
 
-/// Which instances, and whether they are changed at once. At least one filter is needed; `--prefix ''` matches all.
+/// Which instances, and whether they are changed at once. At least one filter or id is needed; `--prefix ''` matches all.
 #[derive(Debug, Args)]
 pub struct Matching {
     /// Which instances.
     #[command(flatten)]
     pub filter: Filter,
+    /// The instance of this id, instead of those that match a filter; may be repeated.
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["prefix", "status", "orchestration", "function", "label", "created_from", "created_before"]
+    )]
+    pub id: Vec<String>,
+    /// The instances of the ids in this file, one on each line; `-` reads standard input.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["prefix", "status", "orchestration", "function", "label", "created_from", "created_before"]
+    )]
+    pub ids: Option<String>,
+    /// Makes the command safe to repeat: with the same key and arguments it continues where it stopped.
+    #[arg(long, value_name = "TEXT")]
+    pub idempotency_key: Option<String>,
     /// Only count the instances that match, and change nothing.
     #[arg(long)]
     pub dry_run: bool,

@@ -206,7 +206,7 @@ pub struct Send {
 pub struct Because {
     /// Id of the instance.
     pub id: String,
-    /// Why, kept in the history of the instance.
+    /// Why, kept in the audit log and, if the instance records it, in its history.
     #[arg(long)]
     pub reason: Option<String>,
     /// Which server.
@@ -222,9 +222,15 @@ pub struct Restart {
     /// Start a new instance with this id, and leave the old one unchanged.
     #[arg(long)]
     pub new_id: Option<String>,
+    /// Begin with this input instead of that of the last start, JSON; `@FILE` reads a file and `-` standard input.
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
     /// Restart the instance even if it has not ended.
     #[arg(long)]
     pub force: bool,
+    /// Why, kept in the audit log.
+    #[arg(long)]
+    pub reason: Option<String>,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,

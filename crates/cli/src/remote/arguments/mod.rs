@@ -28,10 +28,13 @@ use super::archive::ArchiveArguments;
 use super::audit::AuditArguments;
 use super::bus::BusArguments;
 use super::connection::Connection;
+use super::count::CountArguments;
 use super::dead_letters::DeadLettersArguments;
 use super::executions::ExecutionsArguments;
 use super::hook::arguments::Hook;
 use super::saved::SavedArguments;
+use super::search::SearchArguments;
+use super::sessions::SessionsArguments;
 use super::sql::arguments::SqlArguments;
 use super::stats::StatsArguments;
 use super::tree::TreeArguments;
@@ -83,13 +86,18 @@ pub enum RemoteCommand {
     /// Resume a paused instance.
     #[command(after_help = "Example:\n  segno resume ada")]
     Resume(One),
-    /// Start an instance again with its input; earlier executions stay.
-    #[command(after_help = "Example:\n  segno restart ada\n  segno restart ada --new-id ada-2")]
+    /// Start an instance again with its input or with another; earlier executions stay.
+    #[command(
+        after_help = "Example:\n  segno restart ada\n  segno restart ada --new-id ada-2\n  segno restart ada --input '{\"name\":\"Bob\"}'"
+    )]
     Restart(Restart),
+    /// Run the activities of an instance at once that wait for their next attempt.
+    #[command(after_help = "Example:\n  segno retry order-7 --reason 'the bank is back'")]
+    Retry(Because),
     /// Delete an instance with its children and its history.
     #[command(after_help = "Example:\n  segno delete ada")]
     Delete(Delete),
-    /// Cancel, pause, resume or delete all instances that match.
+    /// Cancel, pause, resume, restart, retry or delete all instances that match.
     Bulk(Bulk),
     /// Call a function and print its result.
     #[command(after_help = "Example:\n  segno invoke echo --input '{\"a\":1}'")]
@@ -134,6 +142,26 @@ pub enum RemoteCommand {
     /// Show how much was started, how it ended and how long it took.
     #[command(after_help = "Examples:\n  segno stats\n  segno stats --last 24h --step 1h")]
     Stats(StatsArguments),
+    /// Count instances by state, name or failure.
+    #[command(after_help = "Examples:\n  segno count\n  segno count --by failure --ended-from 1h")]
+    Count(CountArguments),
+    /// Find instances, functions, schedules, actions, runbooks, batches, DAGs and webhooks by how their ids and names begin.
+    #[command(after_help = "Example:\n  segno search order-")]
+    Search(SearchArguments),
+    /// Show what wakes up by itself: timers, next attempts and delayed starts.
+    #[command(after_help = "Example:\n  segno timers")]
+    Timers(Nothing),
+    /// Show the settings of a server and where each comes from, without secrets. Needs an administrator's key.
+    #[command(after_help = "Example:\n  segno settings")]
+    Settings(Nothing),
+    /// Show what the store of a server takes on its disk.
+    #[command(after_help = "Example:\n  segno usage")]
+    Usage(Nothing),
+    /// Show which nodes are up, have stopped or are lost.
+    #[command(after_help = "Example:\n  segno nodes")]
+    Nodes(Nothing),
+    /// List and revoke sessions of browsers.
+    Sessions(SessionsArguments),
     /// Show the lengths of the queues.
     #[command(after_help = "Example:\n  segno queues")]
     Queues(Nothing),

@@ -132,6 +132,16 @@ impl ProviderAdmin for MemoryStore {
         Ok(self.change(|state, _| state.work.of_instance(instance)))
     }
 
+    async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError> {
+        Ok(self.change(|state, now_ms| {
+            let delayed = state.work.delayed_of(instance);
+            for item in &delayed {
+                state.work.reschedule(item.id, item.visible_at_ms, now_ms, now_ms);
+            }
+            delayed.len() as u64
+        }))
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         self.look_at("get_parent_id", instance, |info| info.parent_instance_id.clone())
     }

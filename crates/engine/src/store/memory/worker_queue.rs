@@ -284,6 +284,17 @@ impl WorkerQueue {
         queued.collect()
     }
 
+    /// The delayed items of an instance, with the time of each and its attempts. Time must have passed before.
+    pub fn delayed_of(&self, instance: &str) -> Vec<Standing> {
+        let keys = self.by_instance.get(instance).into_iter().flatten();
+        let delayed = keys.filter_map(|&(_, _, id)| {
+            let item = self.items.get(&id)?;
+            let Place::Delayed { visible_at_ms } = item.place else { return None };
+            Some(Standing { id, visible_at_ms, attempts: item.attempts })
+        });
+        delayed.collect()
+    }
+
     /// How an item stands. Time must have passed before.
     fn standing(&self, item_id: u64) -> Option<QueuedWork> {
         let item = self.items.get(&item_id)?;

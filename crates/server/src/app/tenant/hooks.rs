@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use segno_actions::Listed;
 use segno_actions::hooks::{
-    Hook, HookError, HookEvent, HookName, ListEvents, ListPayloads, Payload, PayloadPage, Route,
+    Hook, HookError, HookEvent, HookName, Incoming, ListEvents, ListPayloads, Payload, PayloadPage, Refused,
+    Route,
 };
 use uuid::Uuid;
 
@@ -28,6 +29,14 @@ impl Tenant {
     /// `unknown-hook` when there is none.
     pub async fn hook(&self, name: &HookName) -> Result<Route, HookError> {
         self.resources().hooks.find(&self.owner(), name).await
+    }
+
+    /// Whether a route would take a request now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub async fn would_take(&self, route: &Route, incoming: &Incoming) -> Result<(), Refused> {
+        self.resources().hooks.would_take(route, incoming).await
     }
 
     /// Stores a new route.

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use segno::client::{
-    BulkPreview, BulkResult, EventList, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery,
-    UnreadableNode,
+    EventList, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery, UnreadableNode,
 };
-use segno::clock;
 use segno::event::Event;
 use segno::store::{
     DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery, UnreadableInstance,
@@ -15,12 +13,9 @@ use segno::store::{
 use segno::{Code, Mailbox, Payload, Signal};
 use segno_actions::functions::{CallName, LogRow, is_built_in};
 
-use super::reserved::{Steering, check_steerable, is_reserved};
+use super::reserved::{Steering, check_steerable};
 use super::{Located, Tenant};
 use crate::problem::Refusal;
-
-/// After this time a bulk call begins nothing more, so that it is answered within the time of a request.
-const BULK_TIME: Duration = Duration::from_secs(15);
 
 /// Which instances, in the caller's ids.
 #[derive(Debug, Clone, Default)]
@@ -55,29 +50,6 @@ pub struct Sent {
     pub data: Payload,
     /// What makes it safe to send again.
     pub message_id: Option<String>,
-}
-
-/// What is done to many instances.
-pub enum BulkChange {
-    /// They are counted, with those that the change would reach.
-    Count(BulkPreview),
-    /// They are cancelled.
-    Cancel {
-        /// Why.
-        reason: String,
-    },
-    /// They are paused.
-    Pause {
-        /// Why.
-        reason: String,
-    },
-    /// They are resumed.
-    Resume,
-    /// They are deleted.
-    Delete {
-        /// Also those that have not ended.
-        force: bool,
-    },
 }
 
 impl Tenant {
@@ -301,6 +273,15 @@ impl Tenant {
         self.resources().client.resume(&self.stored(id)).await.map_err(|error| self.refused(error))
     }
 
+    /// Lets the activities of an instance that wait for their next attempt run at once; how many.
+    ///
+    /// # Errors
+    /// `reserved-id` for a call of a batch, `instance-ended`, `nothing-to-retry`, and those of the engine.
+    pub async fn retry(&self, id: &str) -> Result<u64, Refusal> {
+        check_steerable(id, Steering::Retry)?;
+        self.resources().client.retry_now(&self.stored(id)).await.map_err(|error| self.refused(error))
+    }
+
     /// Deletes an instance with its children.
     ///
     /// # Errors
@@ -311,33 +292,7 @@ impl Tenant {
         deleted.map_err(|error| self.refused(error))
     }
 
-    /// Does one thing to all instances that match, at most as many as the filter says.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub async fn bulk(&self, filter: InstanceFilter, change: BulkChange) -> Result<BulkResult, Refusal> {
-        let limit = filter.limit;
-        let query = InstanceQuery { limit: 0, ..self.query(filter) };
-        let clock = self.app.clock.clone();
-        let until_ms = clock.now_ms().saturating_add(clock::duration_ms(BULK_TIME));
-        let is_time_up = move || clock.now_ms() >= until_ms;
-        let scope = self.scope.clone();
-        // Batches decide about their calls.
-        let is_reserved = move |id: &str| scope.shown(id).is_some_and(is_reserved);
-        let bulk = self.resources().client.bulk(query).limit(limit);
-        let bulk = bulk.until(is_time_up).passing_over(is_reserved);
-        let done = match change {
-            BulkChange::Count(preview) => bulk.count(preview).await,
-            BulkChange::Cancel { reason } => bulk.cancel(&reason).await,
-            BulkChange::Pause { reason } => bulk.pause(&reason).await,
-            BulkChange::Resume => bulk.resume().await,
-            BulkChange::Delete { force } => bulk.delete(force).await,
-        };
-        let done = done.map_err(|error| self.refused(error))?;
-        Ok(BulkResult { next: self.next(done.next), ..done })
-    }
-
-    fn query(&self, filter: InstanceFilter) -> InstanceQuery {
+    pub(super) fn query(&self, filter: InstanceFilter) -> InstanceQuery {
         InstanceQuery {
             id_prefix: Some(self.stored(filter.prefix.as_deref().unwrap_or_default())),
             statuses: filter.statuses,
@@ -364,7 +319,7 @@ impl Tenant {
         Ok(Instance { id: id.to_owned(), parent, ..found })
     }
 
-    fn next(&self, cursor: Option<InstanceCursor>) -> Option<InstanceCursor> {
+    pub(super) fn next(&self, cursor: Option<InstanceCursor>) -> Option<InstanceCursor> {
         let cursor = cursor?;
         let instance_id = self.scope.shown(&cursor.instance_id)?.to_owned();
         Some(InstanceCursor { instance_id, ..cursor })

@@ -16,6 +16,8 @@ pub enum Steering {
     Resume,
     /// It is restarted, or started again under another id.
     Restart,
+    /// Its next attempts are made at once.
+    Retry,
     /// It is deleted.
     Delete,
 }
@@ -63,6 +65,9 @@ fn advice(job: &str, steering: Steering) -> String {
         (Steering::Restart, "rollback") => "`retry_rollback`".to_owned(),
         (Steering::Restart, "removed") => format!("`retry_removal` with batch_member_id {id}"),
         (Steering::Restart, _) => "`retry_members`".to_owned(),
+        (Steering::Retry, _) => {
+            return "its next attempt is made at the time that its runbook sets".to_owned();
+        }
         (Steering::Delete, _) => return "it is kept as long as its batch may look after it".to_owned(),
     };
     format!("request {request} by POST /v1/batches/{{id}}/requests")
@@ -78,6 +83,7 @@ fn advice_for_task(dispatch: &str, steering: Steering) -> String {
             "pause or resume its DAG by POST /v1/dags/{name}/pause".to_owned()
         }
         Steering::Restart => format!("clear the task by POST /v1/runs/{run}/clear, and it runs again"),
+        Steering::Retry => "its next attempt is made at the time that its DAG sets".to_owned(),
         Steering::Delete => "it is kept as long as its run may look after it".to_owned(),
     }
 }

@@ -48,6 +48,8 @@ pub struct Restarting {
     pub force: bool,
     /// Names the request, so that a repetition changes nothing.
     pub request_id: Option<Uuid>,
+    /// Another input than that of the last start.
+    pub input: Option<Payload>,
 }
 
 /// A start that may be made: its orchestration is not built in, or its input was made here.
@@ -76,7 +78,7 @@ impl Tenant {
             return Err(Refusal::built_in(&new.orchestration));
         }
         check_free("id", &new.id)?;
-        self.check_known(&new.orchestration).await?;
+        self.check_start(&new.orchestration, &new.input).await?;
         Ok(Start(new))
     }
 
@@ -90,7 +92,7 @@ impl Tenant {
         restarting: Restarting,
         trace: TraceContext,
     ) -> Result<(), Refusal> {
-        let started = self.started_anew(id).await?;
+        let started = self.started_anew(id, restarting.input).await?;
         let mut call = self.resources().client.restart(self.stored(id)).begin_with(started);
         if restarting.force {
             call = call.force();
@@ -106,9 +108,14 @@ impl Tenant {
     ///
     /// # Errors
     /// Those of the engine, of [`Tenant::start_of`] and of the catalogue.
-    pub async fn start_again(&self, id: &str, new_id: String) -> Result<Start, Refusal> {
+    pub async fn start_again(
+        &self,
+        id: &str,
+        new_id: String,
+        input: Option<Payload>,
+    ) -> Result<Start, Refusal> {
         check_free("new_id", &new_id)?;
-        let started = self.started_anew(id).await?;
+        let started = self.started_anew(id, input).await?;
         // The caller makes the copy, whatever made the original.
         let labels = started.labels.clone().into_iter().filter(|(key, _)| key != TRIGGER_LABEL);
         let (reserved_labels, labels) = labels.partition(|(key, _)| segno::is_reserved_label(key));
@@ -125,9 +132,14 @@ impl Tenant {
         }))
     }
 
-    /// What the last start of an instance began with, as a new start may. A call of a function is checked as a new one is, and
-    /// made as the function is declared now: of its recorded input only the function and its input count.
-    pub(super) async fn started_anew(&self, id: &str) -> Result<Arc<Started>, Refusal> {
+    /// What the last start of an instance began with, as a new start may, or the same with another input. A call of a function is
+    /// checked as a new one is, and made as the function is declared now: of its recorded input only the function and its input
+    /// count.
+    pub(super) async fn started_anew(
+        &self,
+        id: &str,
+        input: Option<Payload>,
+    ) -> Result<Arc<Started>, Refusal> {
         check_steerable(id, Steering::Restart)?;
         let started = self.resources().client.started_with(&self.stored(id)).await;
         let started = started.map_err(|error| self.refused(error))?;
@@ -135,14 +147,18 @@ impl Tenant {
             if is_built_in(&started.name) {
                 return Err(Refusal::built_in(&started.name));
             }
-            self.check_known(&started.name).await?;
+            let started = match input {
+                Some(input) => Arc::new(Started { input, ..(*started).clone() }),
+                None => started,
+            };
+            self.check_start(&started.name, &started.input).await?;
             return Ok(started);
         }
         let prepared = match started.input.decode::<Invocation>() {
-            Ok(Invocation { route: Route::Pool { pool }, function, input, .. }) => {
-                self.prepare_pool_call(PoolCall::new(pool, function, input)).await
+            Ok(Invocation { route: Route::Pool { pool }, function, input: recorded, .. }) => {
+                self.prepare_pool_call(PoolCall::new(pool, function, input.unwrap_or(recorded))).await
             }
-            _ => self.resources().functions.prepare_again(&self.owner(), &started.input).await,
+            _ => self.resources().functions.prepare_again(&self.owner(), &started.input, input).await,
         };
         let invocation = prepared.map_err(|error| self.refused(error))?;
         let input = Payload::encode(&invocation).map_err(|error| self.refused(error))?;

@@ -123,7 +123,7 @@ pub async fn delete(
 /// Refuses an orchestration that no node has.
 async fn check_known(tenant: &Tenant, hook: &Hook) -> Result<(), Refusal> {
     match &hook.orchestration {
-        Some(name) => tenant.check_known(name.as_str()).await,
+        Some(name) => tenant.check_known(name.as_str()).await.map(drop),
         None => Ok(()),
     }
 }

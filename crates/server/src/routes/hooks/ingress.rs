@@ -37,7 +37,8 @@ impl HookRates {
         HookRates { per_second, buckets: Mutex::new(LruCache::new(MAX_BUCKETS)) }
     }
 
-    fn take(&self, route: &Route, now_ms: u64) -> bool {
+    /// Whether a route may take another request now; takes it.
+    pub fn take(&self, route: &Route, now_ms: u64) -> bool {
         if self.per_second.is_none() {
             return true;
         }

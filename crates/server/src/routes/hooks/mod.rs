@@ -6,10 +6,12 @@
 //! | `declare` | routes: listed, read, declared, changed, deleted |
 //! | `payloads` | what came in: listed, inspected, replayed, deleted |
 //! | `events` | what became of it |
+//! | `test` | whether a route would take a request |
 //! | `view` | all of it as callers see it |
 
 pub mod declare;
 pub mod events;
 pub mod ingress;
 pub mod payloads;
+pub mod test;
 mod view;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use axum::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use segno::client::Instance;
 use segno::limits::MAX_LABELS;
 use segno::store::{ExecutionStatus, InstanceCursor, UnreadableInstance};
 use segno_actions::Listed;
@@ -28,6 +29,45 @@ pub async fn list(
     Query(request): Query<ListInstances>,
 ) -> Result<Json<InstanceList>, Refusal> {
     let rows = limit(request.limit)?;
+    let cursor = request.cursor.clone();
+    let (filter, wanted) = filter_of(request)?;
+    let filter = InstanceFilter { limit: rows, ..filter };
+    let (tenant, filter, now_ms) = (&tenant, &filter, tenant.now_ms());
+    let read = |after: Option<String>, limit| async move {
+        let cursor = after.as_deref().map(decode_cursor).transpose()?;
+        let page = tenant.instances(InstanceFilter { cursor, limit, ..filter.clone() }).await?;
+        let (is_last, damaged) = (page.next.is_none(), page.damaged.clone());
+        Ok(Chunk { rows: in_order(page), is_last, damaged })
+    };
+    let show = |found: Found| {
+        let cursor = encode_cursor(&found.place());
+        let matches = match &found {
+            Found::Readable(found) => wanted.fits(found, now_ms),
+            // Of one that cannot be read that is not known, so it is shown.
+            Found::Unreadable(_) => true,
+        };
+        let row = Row::new(
+            cursor,
+            match found {
+                Found::Readable(found) => Listed::Readable(view::instance(tenant, *found)?),
+                Found::Unreadable(row) => {
+                    let reason = format!("its row cannot be read: {}", row.reason);
+                    Listed::Unreadable(segno_actions::Unreadable { id: row.instance_id, reason })
+                }
+            },
+        );
+        Ok(Row { matches, ..row })
+    };
+    let found = paging::page(rows, cursor, read, show).await?;
+    let paging::Found { rows: instances, unreadable, next_cursor } = found;
+    Ok(Json(InstanceList { instances, unreadable, next_cursor }))
+}
+
+/// What of a filter the indexes find, and what is looked for row by row.
+///
+/// # Errors
+/// When a field cannot be read.
+pub fn filter_of(request: ListInstances) -> Result<(InstanceFilter, Wanted), Refusal> {
     let wanted = Wanted::of(&request);
     let mut statuses: BTreeSet<_> = request.status.into_iter().map(view::engine_status).collect();
     if statuses.is_empty() {
@@ -43,37 +83,19 @@ pub async fn list(
         created_from_ms: request.created_from.map(unix_ms),
         created_before_ms: request.created_before.map(unix_ms),
         cursor: None,
-        limit: rows,
+        limit: 0,
     };
-    let (tenant, filter, now_ms) = (&tenant, &filter, tenant.now_ms());
-    let read = |after: Option<String>, limit| async move {
-        let cursor = after.as_deref().map(decode_cursor).transpose()?;
-        let page = tenant.instances(InstanceFilter { cursor, limit, ..filter.clone() }).await?;
-        let (is_last, damaged) = (page.next.is_none(), page.damaged.clone());
-        Ok(Chunk { rows: in_order(page), is_last, damaged })
-    };
-    let show = |found: Found| {
-        let cursor = encode_cursor(&found.place());
-        let matches = wanted.fits(&found, now_ms);
-        let row = Row::new(
-            cursor,
-            match found {
-                Found::Readable(found) => Listed::Readable(view::instance(tenant, *found)?),
-                Found::Unreadable(row) => {
-                    let reason = format!("its row cannot be read: {}", row.reason);
-                    Listed::Unreadable(segno_actions::Unreadable { id: row.instance_id, reason })
-                }
-            },
-        );
-        Ok(Row { matches, ..row })
-    };
-    let found = paging::page(rows, request.cursor, read, show).await?;
-    let paging::Found { rows: instances, unreadable, next_cursor } = found;
-    Ok(Json(InstanceList { instances, unreadable, next_cursor }))
+    Ok((filter, wanted))
+}
+
+/// The code of an instance's failure, or its category without one.
+pub fn failure_code(found: &Instance) -> Option<String> {
+    let failure = found.failure()?;
+    Some(failure.code.clone().unwrap_or_else(|| failure.category.to_string()))
 }
 
 /// What of a filter is looked for row by row.
-struct Wanted {
+pub struct Wanted {
     failure: Option<String>,
     ended_from_ms: Option<u64>,
     ended_before_ms: Option<u64>,
@@ -102,17 +124,12 @@ impl Wanted {
         }
     }
 
-    /// Whether a row is looked for. Of one that cannot be read that is not known, so it is shown.
-    fn fits(&self, found: &Found, now_ms: u64) -> bool {
-        let Found::Readable(found) = found else { return true };
-        let code = || {
-            let failure = found.failure()?;
-            Some(failure.code.clone().unwrap_or_else(|| failure.category.to_string()))
-        };
+    /// Whether a row is looked for.
+    pub fn fits(&self, found: &Instance, now_ms: u64) -> bool {
         let ended_ms = found.completed_at_ms;
         let took_ms =
             ended_ms.unwrap_or(now_ms).saturating_sub(found.start_at_ms.unwrap_or(found.created_at_ms));
-        self.failure.as_ref().is_none_or(|wanted| code().as_ref() == Some(wanted))
+        self.failure.as_ref().is_none_or(|wanted| failure_code(found).as_ref() == Some(wanted))
             && self.ended_from_ms.is_none_or(|from| ended_ms.is_some_and(|at| at >= from))
             && self.ended_before_ms.is_none_or(|before| ended_ms.is_some_and(|at| at < before))
             && self.longer_than_ms.is_none_or(|least| took_ms > least)
@@ -122,7 +139,7 @@ impl Wanted {
 
 /// A row of the listing.
 enum Found {
-    Readable(Box<segno::client::Instance>),
+    Readable(Box<Instance>),
     Unreadable(UnreadableInstance),
 }
 

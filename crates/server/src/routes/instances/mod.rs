@@ -3,6 +3,7 @@
 pub mod awaited_end;
 pub mod bulk;
 mod call;
+pub mod counts;
 pub mod explain;
 pub mod list;
 pub mod logs;
@@ -10,4 +11,5 @@ pub mod read;
 pub mod start;
 pub mod steer;
 pub mod stream;
+pub mod timers;
 pub mod view;

@@ -12,9 +12,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::awaited_end::AwaitedEnd;
+use super::steer::reason_or;
 use super::{list, view};
 use crate::app::{App, NewInstance, Restarting, Start, Tenant};
-use crate::audit::Audited;
+use crate::audit::{self, Audited};
 use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
@@ -74,7 +75,7 @@ pub async fn start(
     Ok(answer(&tenant, &repeat, (started.instance, started.created || made_up), wait))
 }
 
-/// Starts an instance that has ended again, with the input of its last start. Its next execution begins, and the earlier ones stay;
+/// Starts an instance that has ended again, with the input of its last start or with `input`. Its next execution begins, and the earlier ones stay;
 /// with `new_id` a new instance is started instead. A call of a function is checked as a new one is, and made as the function is
 /// declared now.
 #[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", params(
@@ -91,17 +92,24 @@ pub async fn restart(
     trace: TraceContext,
     OptionalBody(request): OptionalBody<Restart>,
 ) -> Result<Response, Refusal> {
-    let Some(new_id) = request.new_id else {
-        let restarting = Restarting { force: request.force, request_id: repeat.uuid() };
-        tenant.restart(&id, restarting, trace).await?;
-        return Ok(answer(&tenant, &repeat, (id, true), Duration::ZERO));
+    let reason = request.reason.map(|reason| reason_or(Some(reason), "")).transpose()?;
+    let input = match &request.input {
+        Some(input) => Some(view::payload(&tenant, "input", input).await?),
+        None => None,
     };
-    let start = tenant.start_again(&id, new_id).await?;
+    let Some(new_id) = request.new_id else {
+        let restarting = Restarting { force: request.force, request_id: repeat.uuid(), input };
+        tenant.restart(&id, restarting, trace).await?;
+        let answer = answer(&tenant, &repeat, (id, true), Duration::ZERO);
+        return Ok(audit::with_reason(answer, reason));
+    };
+    let start = tenant.start_again(&id, new_id, input).await?;
+    let repeat = repeat.because(reason.as_deref());
     if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), Duration::ZERO).await? {
         return Ok(answer);
     }
     let started = tenant.start(start, trace).await?;
-    Ok(answer(&tenant, &repeat, (started.instance, true), Duration::ZERO))
+    Ok(audit::with_reason(answer(&tenant, &repeat, (started.instance, true), Duration::ZERO), reason))
 }
 
 /// Starts an instance in one commit with its audit entry and the answer under the idempotency key
@@ -124,7 +132,7 @@ pub async fn answer_once(
         return keyed.claim(app).await;
     }
     let answer = |wait| answer(tenant, repeat, (start.id().to_owned(), true), wait);
-    let writes = keyed.writes(app, answer(Duration::ZERO)).await?;
+    let writes = keyed.writes(app, repeat, answer(Duration::ZERO)).await?;
     match tenant.start_with(start.clone(), trace.clone(), writes).await? {
         Some(version) => Ok(Some(keyed.committed(answer(wait), version))),
         None => keyed.faster(app).await,

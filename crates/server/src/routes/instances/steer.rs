@@ -2,13 +2,15 @@
 
 use axum::Json;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use segno_actions::free_text;
-use segno_api::instance::{Accepted, Deleted, Reason, Send};
+use segno_api::instance::{Accepted, Deleted, Reason, Retried, Send};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::view;
 use crate::app::{Sent, Tenant};
+use crate::audit;
 use crate::extract::{Body, OptionalBody, Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
@@ -27,10 +29,14 @@ pub(super) fn reason_or(given: Option<String>, none: &str) -> Result<String, Ref
         .map_or(Ok(reason), |problem| Err(Refusal::field("reason", problem)))
 }
 
-type Taken = Result<(StatusCode, Json<Accepted>), Refusal>;
+type Taken = Result<Response, Refusal>;
 
 fn accepted(id: String) -> Taken {
-    Ok((StatusCode::ACCEPTED, Json(Accepted { id })))
+    because(id, None)
+}
+
+fn because(id: String, reason: Option<String>) -> Taken {
+    Ok(audit::with_reason((StatusCode::ACCEPTED, Json(Accepted { id })).into_response(), reason))
 }
 
 /// A message under the id that makes it safe to repeat.
@@ -83,8 +89,8 @@ pub async fn cancel(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    tenant.cancel(&id, reason_or(request.reason, NO_REASON)?).await?;
-    accepted(id)
+    tenant.cancel(&id, reason_or(request.reason.clone(), NO_REASON)?).await?;
+    because(id, request.reason)
 }
 
 /// Holds an instance.
@@ -98,8 +104,8 @@ pub async fn pause(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    tenant.pause(&id, reason_or(request.reason, NO_REASON)?).await?;
-    accepted(id)
+    tenant.pause(&id, reason_or(request.reason.clone(), NO_REASON)?).await?;
+    because(id, request.reason)
 }
 
 /// Lets a held instance go on.
@@ -111,6 +117,23 @@ pub async fn pause(
 pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Taken {
     tenant.resume(&id).await?;
     accepted(id)
+}
+
+/// Lets the activities of an instance that wait for their next attempt run at once, and those that were given back for later.
+/// Their attempts count as before, and timers keep their time. When none is delayed, the answer is 409 `nothing-to-retry`.
+#[utoipa::path(post, path = "/v1/instances/{id}/retry", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
+), request_body = Reason, responses(
+    (status = 200, body = Retried),
+))]
+pub async fn retry(
+    tenant: Tenant,
+    Path(id): Path<String>,
+    OptionalBody(request): OptionalBody<Reason>,
+) -> Result<Response, Refusal> {
+    let reason = request.reason.map(|reason| reason_or(Some(reason), NO_REASON)).transpose()?;
+    let activities = tenant.retry(&id).await?;
+    Ok(audit::with_reason(Json(Retried { id, activities }).into_response(), reason))
 }
 
 /// How to delete.

@@ -4,13 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
 use segno_actions::Listed;
 use segno_actions::action::ActionError;
 use segno_actions::listing::Place;
 use segno_actions::recurring::{Pause, RecurringAction as Stored};
 use segno_api::recurring::{
-    PauseRecurring, RecurringAction, RecurringCreated, RecurringFields, RecurringList, RecurringRun,
-    RecurringState, RunRecurring,
+    PauseRecurring, RecentOccurrence, RecurringAction, RecurringCreated, RecurringEntry, RecurringFields,
+    RecurringList, RecurringRun, RecurringState, RunRecurring,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -24,6 +25,12 @@ use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
+/// Occurrences of each that a list shows, at most.
+const MAX_OUTCOMES: usize = 20;
+
+/// Histories that are read at once.
+const CONCURRENT_READS: usize = 16;
+
 /// Which recurring actions.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -31,6 +38,9 @@ use crate::scope::ScopeParameters;
 pub struct RecurringQuery {
     /// Only those that fire, or that do not.
     pub enabled: Option<bool>,
+    /// Show also what became of so many last occurrences of each.
+    #[param(minimum = 0, maximum = 20)]
+    pub outcomes: Option<usize>,
     /// At most this many.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
@@ -73,6 +83,10 @@ pub async fn list(
     Query(query): Query<RecurringQuery>,
 ) -> Result<Json<RecurringList>, Refusal> {
     let rows = limit(query.limit)?;
+    let outcomes = match query.outcomes.unwrap_or(0) {
+        outcomes @ 0..=MAX_OUTCOMES => outcomes,
+        _ => return Err(Refusal::field("outcomes", format!("must be at most {MAX_OUTCOMES}"))),
+    };
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
         let after = match after {
@@ -92,8 +106,16 @@ pub async fn list(
         }),
         Listed::Unreadable(row) => Ok(Row::new(place.to_string(), Listed::Unreadable(row))),
     };
-    let Found { rows: recurring_actions, unreadable, next_cursor } =
+    let Found { rows: mut recurring_actions, unreadable, next_cursor } =
         paging::page(rows, query.cursor.clone(), read, show).await?;
+    if outcomes > 0 {
+        let ids: Vec<String> = recurring_actions.iter().map(|action| action.id.clone()).collect();
+        let reads = ids.into_iter().map(|id| recent(tenant.clone(), id, outcomes));
+        let mut reads = futures_util::stream::iter(reads).buffered(CONCURRENT_READS);
+        for action in &mut recurring_actions {
+            action.recent = reads.next().await.unwrap_or(Ok(Vec::new()))?;
+        }
+    }
     Ok(Json(RecurringList { recurring_actions, unreadable, next_cursor }))
 }
 
@@ -191,6 +213,22 @@ pub async fn run(
 pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Result<Json<RecurringState>, Refusal> {
     let resumed = tenant.resume_recurring(&id).await;
     Ok(Json(view::state(resumed.map_err(|error| tenant.refused(error))?)))
+}
+
+/// What became of the last occurrences of a recurring action; nothing of one that was deleted meanwhile.
+async fn recent(tenant: Tenant, id: String, outcomes: usize) -> Result<Vec<RecentOccurrence>, Refusal> {
+    let entries = match tenant.recurring_history(&id, None, outcomes).await {
+        Err(error) if error.kind() == segno::store::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|error| tenant.refused(error))?,
+    };
+    let entries = entries.into_iter().filter_map(Listed::readable).map(view::entry);
+    let short = |entry: RecurringEntry| RecentOccurrence {
+        time: entry.time,
+        decision: entry.decision,
+        outcome: entry.outcome,
+        instance: entry.instance,
+    };
+    Ok(entries.map(short).collect())
 }
 
 /// The place that a cursor is. Earlier versions gave the id of a recurring action.

@@ -70,6 +70,7 @@ pub fn summary(action: &RecurringAction, zones: &Zones) -> wire::RecurringSummar
         execution_count: action.execution_count,
         created_at: action.created_at,
         labels: action.labels.clone(),
+        recent: Vec::new(),
     }
 }
 

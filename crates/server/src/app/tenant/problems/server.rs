@@ -1,10 +1,15 @@
 //! The store, the clock and the nodes. Only for callers with a grant for all tenants.
 
 use segno_api::problems::{ProblemKind, Severity};
+use segno_api::system::NodeState;
 
 use super::super::Tenant;
 use super::{Checked, Known as _, Outcomes, Problem, named};
+use crate::disk::Disk;
+use crate::nodes;
 use crate::problem::{Code, Refusal};
+
+const MEGABYTE: u64 = 1_000_000;
 
 /// Clocks of node and store may differ by so much, in milliseconds.
 const MAX_SKEW_MS: u64 = 2_000;
@@ -15,6 +20,7 @@ impl Tenant {
             .checked(vec![
                 (ProblemKind::Store, Box::pin(self.store_trouble())),
                 (ProblemKind::Clock, Box::pin(self.clock_skew())),
+                (ProblemKind::Nodes, Box::pin(self.lost_nodes())),
             ])
             .await;
         if self.resources().ledger.is_some() {
@@ -38,7 +44,7 @@ impl Tenant {
     }
 
     async fn store_trouble(&self) -> Result<Checked, Refusal> {
-        let Err(refusal) = self.app.check_ready().await else { return Ok(Checked::default()) };
+        let Err(refusal) = self.app.check_ready().await else { return Ok(self.nearly_full().await) };
         let text = match refusal.code() {
             code if code == Code::StoreDamaged.as_str() => "damaged store: a part of it cannot be read",
             _ => "store that takes no writes",
@@ -51,6 +57,37 @@ impl Tenant {
             filter: &[],
         };
         Ok(Checked::of(problem.of(1).parts(named([refusal.detail().to_owned()]))))
+    }
+
+    async fn nearly_full(&self) -> Checked {
+        let disk = self.app.disk().await.filter(Disk::is_nearly_full);
+        let problem = Problem {
+            kind: ProblemKind::Store,
+            severity: Severity::Warning,
+            text: "disk of the store is nearly full",
+            page: "system",
+            filter: &[],
+        };
+        let left = disk.map(|disk| {
+            format!("{} MB of {} MB are left", disk.free_bytes / MEGABYTE, disk.total_bytes / MEGABYTE)
+        });
+        Checked::of(problem.of(u64::from(disk.is_some())).parts(named(left)))
+    }
+
+    /// Nodes that vanished within the last hour without saying so.
+    async fn lost_nodes(&self) -> Result<Checked, Refusal> {
+        let nodes = nodes::list(&*self.resources().store).await?;
+        let lost: Vec<_> = nodes.iter().filter(|node| node.state == NodeState::Lost).collect();
+        let oldest = lost.iter().map(|node| node.last_seen_at).min();
+        let problem = Problem {
+            kind: ProblemKind::Nodes,
+            severity: Severity::Warning,
+            text: "nodes have vanished in the last hour",
+            page: "system",
+            filter: &[],
+        };
+        let names = lost.iter().map(|node| node.node.clone());
+        Ok(Checked::of(problem.of(lost.len() as u64).since(oldest).parts(named(names))))
     }
 
     async fn clock_skew(&self) -> Result<Checked, Refusal> {

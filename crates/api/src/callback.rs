@@ -56,7 +56,7 @@ pub struct TaskHeartbeat {
 }
 
 /// The attempt has ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskCompleted {
     /// Number of the attempt, as in the envelope.
@@ -111,7 +111,7 @@ pub enum TaskOutcome {
 }
 
 /// What an attempt made.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskOutput {
     /// What templates of downstream tasks read as the output, at most 64 KiB of JSON text.

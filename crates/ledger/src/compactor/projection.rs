@@ -81,7 +81,7 @@ impl Projection for State {
     }
 
     fn finished_count(&self) -> usize {
-        State::finished_runs(self).len()
+        self.finished_run_count()
     }
 
     fn retire_run(&mut self, run_id: &str) -> Option<Rows> {

@@ -157,6 +157,11 @@ impl State {
         self.shared.finished_runs.iter()
     }
 
+    /// How many runs ended.
+    pub fn finished_run_count(&self) -> usize {
+        self.shared.finished_runs.len()
+    }
+
     /// Backfills that have not ended.
     pub fn open_backfills(&self) -> impl Iterator<Item = &BackfillRow> {
         self.shared.open_backfills.iter().filter_map(|backfill_id| self.shared.backfills.get(backfill_id))

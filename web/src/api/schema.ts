@@ -1,5 +1,194 @@
 // Generated from openapi.json by scripts/types.mjs.
 export interface paths {
+    "/api/v1/tasks/{task}/completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The attempt has ended. The same report again is acknowledged again; another one about the same attempt is refused. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description `taskId` of the envelope */
+                    task: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TaskCompleted"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TaskAcknowledged"];
+                    };
+                };
+                /** @description It is stored, and reads do not show it yet */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TaskAcknowledged"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tasks/{task}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The attempt is alive. The response says whether to go on, and has a token that is valid for longer. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description `taskId` of the envelope */
+                    task: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TaskHeartbeat"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TaskAlive"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tasks/{task}/started": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A worker has started the attempt. The same worker may report it again. */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description `taskId` of the envelope */
+                    task: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TaskStarted"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TaskAcknowledged"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -95,7 +284,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server can work: it is not stopping, and its store answers. Warnings say what else fails. */
+        /**
+         * Whether the server can work: it is not stopping, and its store answers. Warnings name what else fails: an archive that takes no
+         *     writes; a ledger that cannot be read or written, or whose events are not folded.
+         */
         get: {
             parameters: {
                 query?: never;
@@ -689,6 +881,194 @@ export interface paths {
                 };
             };
         };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/assets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Assets of published DAGs, by key, with what was made last of each. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description At most this many. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AssetList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/assets/{asset}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An asset. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Key of the asset */
+                    asset: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Asset"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/assets/{asset}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What an asset is made of, and what is made of it. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description Of this partition, with the runs that have made what it is made of; of the asset as a whole without it. */
+                    partition?: string;
+                    /** @description At most so many edges away. */
+                    depth?: number;
+                };
+                header?: never;
+                path: {
+                    /** @description Key of the asset */
+                    asset: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["AssetLineage"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2757,6 +3137,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How many instances there are, by state, name or failure. The newest are looked at first, found by an index for `status`,
+         *     `orchestration`, `function`, `label` and times of creation; `truncated` says when older ones were not looked at.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description By what; by state without it. */
+                    by?: "status" | "orchestration" | "function" | "failure";
+                    /** @description Only ids that start with this. */
+                    prefix?: string;
+                    /** @description Only in one of these states, repeated or with commas. */
+                    status?: ("pending" | "running" | "paused" | "completed" | "failed" | "cancelled" | "continued_as_new")[];
+                    /** @description Only of this orchestration. */
+                    orchestration?: string;
+                    /** @description Only calls of this function, whatever made them. */
+                    function?: string;
+                    /** @description Only with all of these labels, each `key=value`. */
+                    label?: string[];
+                    /** @description Only created at or after this time. */
+                    created_from?: string;
+                    /** @description Only created before this time. */
+                    created_before?: string;
+                    /** @description Only those that failed with this code, or with this category where there is no code. */
+                    failure?: string;
+                    /** @description Only those that ended at or after this time. */
+                    ended_from?: string;
+                    /** @description Only those that ended before this time. */
+                    ended_before?: string;
+                    /** @description Look at this many instances at most; 10,000 without it. */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["InstanceCounts"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/dags": {
         parameters: {
             query?: never;
@@ -4506,6 +4971,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/hooks/{namespace}/{route}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says whether a route would take a request with these headers and this body now, and gives a command that sends the body with
+         *     a signature. Nothing is received, and secrets stay where they are: the command takes the secret from the variable `SECRET`.
+         */
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Namespace of the route */
+                    namespace: string;
+                    /** @description Name of the route */
+                    route: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["TestHook"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["HookTested"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/instances": {
         parameters: {
             query?: never;
@@ -4668,8 +5201,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancels, pauses, resumes or deletes all instances that match, or counts them (`dry_run`). What does not fit into the time of
-         *     a request is left for the next one, which goes on at `next_cursor`.
+         * Cancels, pauses, resumes, deletes, restarts or retries all instances that match or are named, or counts them (`dry_run`). What
+         *     does not fit into the time of a request is left for the next one, which goes on at `next_cursor`. Repeated with the same
+         *     `Idempotency-Key`, also after the server was killed, it has one effect.
          */
         post: {
             parameters: {
@@ -5441,7 +5975,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Starts an instance that has ended again, with the input of its last start. Its next execution begins, and the earlier ones stay;
+         * Starts an instance that has ended again, with the input of its last start or with `input`. Its next execution begins, and the earlier ones stay;
          *     with `new_id` a new instance is started instead. A call of a function is checked as a new one is, and made as the function is
          *     declared now.
          */
@@ -5537,6 +6071,74 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["Accepted"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/instances/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Lets the activities of an instance that wait for their next attempt run at once, and those that were given back for later.
+         *     Their attempts count as before, and timers keep their time. When none is delayed, the answer is 409 `nothing-to-retry`.
+         */
+        post: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Id of the instance */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["Reason"];
+                };
+            };
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Retried"];
                     };
                 };
                 /** @description What is wrong, and what to do */
@@ -5952,6 +6554,182 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["Me"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The nodes that were heard of in the last hour: those that work, those that have stopped, and those that are lost. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["NodeList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Orchestrations that a node has, or had within the last day, by name. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description At most this many. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["OrchestrationList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrations/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One orchestration with its schemas. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path: {
+                    /** @description Name of the orchestration */
+                    name: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Orchestration"];
                     };
                 };
                 /** @description What is wrong, and what to do */
@@ -6420,6 +7198,8 @@ export interface paths {
                     tenant?: string;
                     /** @description Only those that fire, or that do not. */
                     enabled?: boolean;
+                    /** @description Show also what became of so many last occurrences of each. */
+                    outcomes?: number;
                     /** @description At most this many. */
                     limit?: number;
                     /** @description `next_cursor` of the page before. */
@@ -9103,6 +9883,71 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Instances, functions, schedules, actions, runbooks, batches, DAGs and webhooks of the tenant whose ids or names begin with a
+         *     text. A bounded number of rows is looked at; `truncated` has the kinds of which there may be more.
+         */
+        get: {
+            parameters: {
+                query: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                    /** @description How an id or name begins; 1 to 200 bytes. Names of schedules are compared without letter case. */
+                    q: string;
+                    /** @description At most this many of each kind; 5 without it. */
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SearchResult"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions": {
         parameters: {
             query?: never;
@@ -9259,6 +10104,59 @@ export interface paths {
                 };
             };
         };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The settings of the node that answers, each with where it comes from. Secrets are left out. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SettingList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -9439,6 +10337,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/store": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the store takes on its disk, and what is left there. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["StoreFigures"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/system": {
         parameters: {
             query?: never;
@@ -9462,6 +10413,67 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["System"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/timers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What wakes up by itself in the tenant, soonest first: timers, next attempts of activities, delayed starts. The newest 300
+         *     instances that run or wait for their start are looked at; `truncated` says when there may be more.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description Namespace; `default` without it. */
+                    namespace?: string;
+                    /** @description Tenant; `default` without it. */
+                    tenant?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["TimerList"];
                     };
                 };
                 /** @description What is wrong, and what to do */
@@ -10068,6 +11080,64 @@ export interface components {
             /** @description The first day (UTC) on which something ended that is archived. */
             oldest_day?: string | null;
         };
+        /** @description An asset. */
+        Asset: {
+            /** @description Its key. */
+            asset: string;
+            /** @description Tasks that read it: those that make an asset downstream, and those that depend on a task that makes it. */
+            consumers?: components["schemas"]["AssetTask"][];
+            /** @description What it is. */
+            description?: string | null;
+            /** @description Assets that are made of it. */
+            downstream?: string[];
+            /** @description How old it may be before it is stale. */
+            freshness?: string | null;
+            last_materialization?: components["schemas"]["AssetPartition"] | null;
+            /** @description Name of its partition definition; absent for an asset that is made as a whole. */
+            partitioned_by?: string | null;
+            /**
+             * Format: int64
+             * @description Those whose last attempt has failed.
+             */
+            partitions_failed: number;
+            /**
+             * Format: int64
+             * @description Partitions that were made or attempted; 1 or 0 for an asset without partitions.
+             */
+            partitions_known: number;
+            /**
+             * Format: int64
+             * @description Those that were made.
+             */
+            partitions_materialized: number;
+            /** @description Tasks that make it. */
+            producers?: components["schemas"]["AssetTask"][];
+            /** @description Assets that it is made of. */
+            upstream?: string[];
+        };
+        /** @description Lineage of an asset, or of one of its partitions. */
+        AssetLineage: {
+            /** @description Key of the asset. */
+            asset: string;
+            /** @description What is made of it, the nearest first. */
+            downstream: components["schemas"]["LineageAsset"][];
+            /** @description Whether nothing was left out: at most 500 assets in each direction are listed, and 100 partitions of each. */
+            is_complete: boolean;
+            partition?: components["schemas"]["LineagePartition"] | null;
+            /** @description What it is made of, the nearest first. */
+            upstream: components["schemas"]["LineageAsset"][];
+        };
+        /** @description Assets, by key. */
+        AssetList: {
+            /** @description The assets. */
+            assets: components["schemas"]["Asset"][];
+            /** @description Whether the assets of all DAGs were looked at; a tenant with more than 5,000 DAGs has further ones. */
+            is_complete: boolean;
+            /** @description Cursor of the next page; absent on the last. */
+            next_cursor?: string | null;
+            /** @description Stored ones that cannot be read. */
+            unreadable?: components["schemas"]["Unreadable"][];
+        };
         /** @description A partition of an asset. */
         AssetPartition: {
             /** @description Key of the asset. */
@@ -10107,6 +11177,13 @@ export interface components {
             /** @description Stored ones that cannot be read. */
             unreadable?: components["schemas"]["Unreadable"][];
         };
+        /** @description A task of a DAG. */
+        AssetTask: {
+            /** @description Name of the DAG. */
+            dag: string;
+            /** @description Key of the task. */
+            task: string;
+        };
         /** @description One change that somebody asked for. */
         AuditEntry: {
             /**
@@ -10124,6 +11201,8 @@ export interface components {
             operation: string;
             /** @description The path that was asked for. */
             path: string;
+            /** @description Why, if the caller said so: in the body, or in the header `Segno-Reason`, percent-encoded. */
+            reason?: string | null;
             /** @description Id of the request. */
             request_id: string;
             /**
@@ -10587,21 +11666,23 @@ export interface components {
             cursor?: string | null;
             /** @description Only count what would be touched. */
             dry_run?: boolean;
-            /** @description Which instances. */
-            filter: components["schemas"]["BulkFilter"];
-            /** @description Delete also what has not ended. */
+            /** @description All that match this. Either this or `ids` is given, and something in it. */
+            filter?: components["schemas"]["BulkFilter"];
+            /** @description Delete or restart also what has not ended. */
             force?: boolean;
-            /** @description Touch at most this many, newest first. */
+            /** @description The instances of these ids, in this order; an id that comes twice counts once. */
+            ids?: string[];
+            /** @description Touch at most this many: newest first, or in the order of `ids`. */
             limit?: number | null;
-            /** @description Kept in the histories. */
+            /** @description Kept in the histories and in the audit log. */
             reason?: string | null;
         };
         /**
          * @description What to do with many instances.
          * @enum {string}
          */
-        BulkAction: "cancel" | "pause" | "resume" | "delete";
-        /** @description Which instances a bulk call touches. All that is given must hold, and something must be given. */
+        BulkAction: "cancel" | "pause" | "resume" | "delete" | "restart" | "retry";
+        /** @description Which instances a bulk call touches. All that is given must hold. */
         BulkFilter: {
             /**
              * Format: date-time
@@ -10638,9 +11719,16 @@ export interface components {
             children?: number;
             /** @description They have ended, so that there is nothing to cancel, pause or resume. */
             ended?: number;
-            /** @description They vanished meanwhile, as children do whose root was deleted. */
+            /** @description They vanished meanwhile, as children do whose root was deleted, or never existed. */
             gone?: number;
-            /** @description They or descendants of theirs still run, so that they are not deleted without `force`. */
+            /** @description None of their activities waits for its next attempt. */
+            not_waiting?: number;
+            /**
+             * @description A start of them is refused now: no node has their orchestration, their function is gone, or it does not take their
+             *     input any more.
+             */
+            refused?: number;
+            /** @description They or descendants of theirs still run, so that they are neither deleted nor restarted without `force`. */
             running?: number;
             /** @description What is stored of them cannot be read. */
             unreadable?: number;
@@ -10654,10 +11742,14 @@ export interface components {
              *     absent when there are none.
              */
             left?: components["schemas"]["BulkLeft"];
+            /** @description The first of these, each with its reason; at most 20. */
+            left_sample?: components["schemas"]["LeftInstance"][];
             /** @description Instances that matched, up to the limit, or up to where the time of one request was over. */
             matched: number;
             /** @description Give this as `cursor` to go on; absent when no more match. */
             next_cursor?: string | null;
+            /** @description The first that were changed, or would be in a dry run; at most 20. */
+            sample?: string[];
             /** @description Of a dry run: instances that would be changed, as they are now. */
             would_change?: number | null;
         };
@@ -11868,6 +12960,17 @@ export interface components {
             /** @description Rows of this page that cannot be read; absent when there are none. */
             unreadable?: components["schemas"]["Unreadable"][];
         };
+        /** @description Whether a route would take a request, and how to make one. */
+        HookTested: {
+            /** @description Whether it would be taken now. */
+            accepted: boolean;
+            /** @description A command for a shell that sends this body, signed as the route wants it. It takes the secret from the variable `SECRET`. */
+            curl: string;
+            /** @description The same for people. It says nothing about secrets. */
+            detail?: string | null;
+            /** @description Why not, in a word, as in the events of the route. */
+            reason?: string | null;
+        };
         /** @description An instance. */
         Instance: {
             /** @description Whether it is in the archive: retention has removed it from the store. */
@@ -11936,6 +13039,31 @@ export interface components {
             updated_at: string;
             /** @description Version of its orchestration. */
             version?: string | null;
+        };
+        /** @description How many there are. */
+        InstanceCounts: {
+            /** @description Most first, at most 100; the others are under `(others)`. */
+            counts: components["schemas"]["NamedCount"][];
+            /**
+             * Format: int64
+             * @description Instances that were looked at, newest first.
+             */
+            examined: number;
+            /**
+             * Format: date-time
+             * @description When the oldest instance was created that was looked at.
+             */
+            oldest?: string | null;
+            /**
+             * Format: int64
+             * @description All of them together.
+             */
+            total: number;
+            /**
+             * @description Whether older instances were not looked at, because of `limit` or because it took too long: the counts are those of
+             *     the newest instances then.
+             */
+            truncated?: boolean;
         };
         /** @description What an instance waits for. */
         InstanceExplanation: {
@@ -12121,6 +13249,39 @@ export interface components {
             severity: components["schemas"]["Severity"];
             /** @description What it is, for people, to be read behind the count. */
             text: string;
+        };
+        /** @description An instance that a bulk call left as it is. */
+        LeftInstance: {
+            /** @description Its id. */
+            id: string;
+            /** @description Why, in words for people. */
+            reason: string;
+        };
+        /** @description An asset upstream or downstream of another. */
+        LineageAsset: {
+            /** @description Its key. */
+            asset: string;
+            /**
+             * Format: int32
+             * @description How many edges away.
+             */
+            distance: number;
+            /** @description Whether the edge is declared with the asset, or follows from the dependencies of tasks. */
+            is_declared: boolean;
+            /** @description Which partitions belong to each other: `same`, `window` or `all`. */
+            mapping: string;
+            /** @description Its partitions that belong to the one in question, with the runs that have made them. */
+            partitions?: components["schemas"]["LineagePartition"][];
+            /** @description Tasks that make it. */
+            producers: components["schemas"]["AssetTask"][];
+            /** @description The neighbour by which it was found. */
+            via: string;
+        };
+        /** @description A partition in a lineage. */
+        LineagePartition: {
+            /** @description Its key; empty for an asset without partitions. */
+            partition: string;
+            state?: components["schemas"]["AssetPartition"] | null;
         };
         /** @description A lock that was extended. */
         LockRenewed: {
@@ -12334,6 +13495,58 @@ export interface components {
              */
             p99_ms?: number | null;
         };
+        /** @description How many there are of a name. */
+        NamedCount: {
+            /**
+             * Format: int64
+             * @description How many.
+             */
+            count: number;
+            /** @description A state, a name or a code. */
+            name: string;
+        };
+        /** @description A node that was heard of in the last hour. */
+        Node: {
+            /** @description Functions that it runs at once. */
+            functions: number;
+            /**
+             * Format: date-time
+             * @description When it was last heard of, by the clock of the store. A node that is up may have been heard of 10 seconds ago.
+             */
+            last_seen_at: string;
+            /** @description Its name. */
+            node: string;
+            /** @description Turns that it runs at once. */
+            orchestrations: number;
+            /** @description What it does: `api`, `orchestrator`, `worker`. */
+            roles: string[];
+            /**
+             * Format: date-time
+             * @description When it started.
+             */
+            started_at: string;
+            /** @description Whether it works. */
+            state: components["schemas"]["NodeState"];
+            /**
+             * Format: date-time
+             * @description When it stopped, if it did so in order.
+             */
+            stopped_at?: string | null;
+            /** @description It takes also work with one of these tags. */
+            tags: string[];
+            /** @description Its version. */
+            version: string;
+        };
+        /** @description Nodes, by name. */
+        NodeList: {
+            /** @description The nodes. */
+            nodes: components["schemas"]["Node"][];
+        };
+        /**
+         * @description Whether a node works.
+         * @enum {string}
+         */
+        NodeState: "up" | "stopped" | "lost";
         /** @description A notice of a batch: a call of the function that the runbook names under `notify`. */
         Notice: {
             /**
@@ -12379,11 +13592,35 @@ export interface components {
          * @enum {string}
          */
         OnRestart: "fail" | "resume";
+        /** @description An orchestration that a node has, or had within the last day. */
+        Orchestration: {
+            input_schema?: components["schemas"]["Json"] | null;
+            /** @description JSON Schemas of what its signals and mailboxes take, by their names, as far as it declares them. */
+            messages?: {
+                [key: string]: components["schemas"]["Json"];
+            };
+            /** @description Its name. */
+            name: string;
+            /** @description Its versions on the node that published it last, ascending. */
+            versions: string[];
+        };
+        /** @description A page of orchestrations, by name. */
+        OrchestrationList: {
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+            /** @description The orchestrations. */
+            orchestrations: components["schemas"]["Orchestration"][];
+        };
         /**
          * @description The kinds of outcomes.
          * @enum {string}
          */
         OutcomeStatus: "done" | "continue" | "cancel" | "refused";
+        /**
+         * @description Whether readers see an output.
+         * @enum {string}
+         */
+        OutputVisibility: "PENDING" | "VISIBLE" | "FAILED";
         /**
          * @description What happens to phases that were due before their version was published.
          * @enum {string}
@@ -12469,6 +13706,34 @@ export interface components {
              * @description Names these members; a decision is about them only.
              */
             set: number;
+        };
+        /** @description Something of an instance that happens by itself at a time. */
+        PendingTimer: {
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description The event that began it.
+             */
+            event?: number | null;
+            /** @description The function that it calls. */
+            function?: string | null;
+            /** @description The instance. */
+            instance: string;
+            /** @description `timer`, `activity` (its next attempt) or `start`. */
+            kind: components["schemas"]["WaitKind"];
+            /** @description The activity that is tried again. */
+            name?: string | null;
+            /** @description Its orchestration. */
+            orchestration?: string | null;
+            /**
+             * Format: date-time
+             * @description Since when it waits.
+             */
+            since: string;
         };
         /**
          * @description What groups of operations need.
@@ -12764,7 +14029,7 @@ export interface components {
          * @description What may be wrong. More kinds may be added.
          * @enum {string}
          */
-        ProblemKind: "failed_recently" | "stuck" | "paused" | "overdue_schedules" | "overdue_actions" | "functions_without_worker" | "dead_letters" | "hooks_refused" | "batches_waiting" | "removals_waiting" | "runs_failed" | "store" | "clock" | "nodes";
+        ProblemKind: "failed_recently" | "stuck" | "paused" | "overdue_schedules" | "overdue_actions" | "functions_without_worker" | "dead_letters" | "hooks_refused" | "batches_waiting" | "removals_waiting" | "runs_failed" | "store" | "ledger" | "clock" | "nodes";
         /** @description Where problems are listed. */
         ProblemLink: {
             /** @description What it is filtered by, as the text form of the filter has it. */
@@ -12980,6 +14245,20 @@ export interface components {
         ReceivedMessages: {
             /** @description The messages, oldest first. */
             messages: components["schemas"]["LockedMessage"][];
+        };
+        /** @description What became of an occurrence, in short. */
+        RecentOccurrence: {
+            /** @description `fired`, `skipped`, `buffered`, `refused` or `disabled`. */
+            decision: string;
+            /** @description The instance of its call. */
+            instance?: string | null;
+            /** @description `completed`, `failed` or `cancelled`; absent while its call runs. */
+            outcome?: string | null;
+            /**
+             * Format: date-time
+             * @description The scheduled time.
+             */
+            time: string;
         };
         /** @description A recurring action. */
         RecurringAction: {
@@ -13486,6 +14765,8 @@ export interface components {
             orchestration?: string | null;
             /** @description The function; empty if an orchestration is started. */
             provider: string;
+            /** @description What became of the last occurrences, newest first; only if the request wants them. */
+            recent?: components["schemas"]["RecentOccurrence"][];
             /** @description The schedule in plain English. */
             schedule: string;
             /** @description `active`, `paused` or `completed`. */
@@ -13578,12 +14859,15 @@ export interface components {
             /** @description Keys of tasks; only with `subset`. */
             tasks?: string[];
         };
-        /** @description A new start with the input of the last one. */
+        /** @description A new start with the input of the last one, or with another. */
         Restart: {
             /** @description Also when the instance has not ended: its execution is cancelled in the same step. */
             force?: boolean;
+            input?: components["schemas"]["Json"] | null;
             /** @description Start it under this id and leave the old one as it is; without it the next execution of the instance begins. */
             new_id?: string | null;
+            /** @description Why; kept in the audit log. */
+            reason?: string | null;
         };
         /** @description What became of a letter that was resubmitted. */
         Resubmitted: {
@@ -13596,6 +14880,16 @@ export interface components {
             id: string;
             /** @description The instance. */
             instance: string;
+        };
+        /** @description What was retried at once. */
+        Retried: {
+            /**
+             * Format: int64
+             * @description Activities that were delayed and may run now.
+             */
+            activities: number;
+            /** @description The instance. */
+            id: string;
         };
         /**
          * @description From where a failed member is tried again.
@@ -14073,6 +15367,32 @@ export interface components {
             /** @description Rows of this page that cannot be read; absent when there are none. */
             unreadable?: components["schemas"]["Unreadable"][];
         };
+        /** @description Something that was found. */
+        SearchHit: {
+            /** @description What it is asked for by: its id or name. */
+            id: string;
+            /** @description What it is. */
+            kind: components["schemas"]["SearchKind"];
+            /**
+             * @description What people call it, if that is something else: the name of a schedule, the orchestration or function of an instance, the
+             *     runbook of a batch.
+             */
+            name?: string | null;
+            /** @description Its state, if it has one. */
+            status?: string | null;
+        };
+        /**
+         * @description What something is that was found.
+         * @enum {string}
+         */
+        SearchKind: "instance" | "function" | "schedule" | "action" | "runbook" | "batch" | "dag" | "hook";
+        /** @description What was found. */
+        SearchResult: {
+            /** @description By kind, and within a kind in the order of its list. */
+            hits: components["schemas"]["SearchHit"][];
+            /** @description Kinds of which there may be more than was found: a search looks at a bounded number of rows. */
+            truncated?: components["schemas"]["SearchKind"][];
+        };
         /** @description A signal, or a message for a mailbox. */
         Send: {
             /** @description What is sent. */
@@ -14120,6 +15440,22 @@ export interface components {
         SetAutomation: {
             /** @description Whether the data source is queried every interval. */
             enabled: boolean;
+        };
+        /** @description A setting of the node that answers. */
+        Setting: {
+            /** @description Where it comes from: `default`, `program`, a file, `$VARIABLE` or `--flag`. */
+            origin: string;
+            /** @description Its name, as in `server.listen`. */
+            setting: string;
+            /** @description Its value as TOML; `unset` without one. Secrets are left out. */
+            value: string;
+        };
+        /** @description Settings, by name. */
+        SettingList: {
+            /** @description The node that has them. */
+            node: string;
+            /** @description The settings. */
+            settings: components["schemas"]["Setting"][];
         };
         /** @description The end of a delivery. */
         SettleMessage: {
@@ -14495,6 +15831,35 @@ export interface components {
          * @enum {string}
          */
         StepStatus: "pending" | "dispatched" | "succeeded" | "failed" | "polling" | "poll_timeout" | "rolled_back" | "cancelled" | "skipped";
+        /** @description What the store takes on its disk. Figures that a store does not have are absent. */
+        StoreFigures: {
+            /**
+             * Format: int64
+             * @description Bytes of all its data.
+             */
+            bytes?: number | null;
+            /** @description Damage that the store has met, if any. */
+            damage?: string | null;
+            /**
+             * Format: int64
+             * @description Size of the disk that it is on.
+             */
+            disk_bytes?: number | null;
+            /**
+             * Format: int64
+             * @description What is free on that disk.
+             */
+            disk_free_bytes?: number | null;
+            /**
+             * Format: int64
+             * @description Of these, bytes of its log, which a checkpoint has not freed yet.
+             */
+            log_bytes?: number | null;
+            /** @description Where it is, without passwords. */
+            place: string;
+            /** @description Kind of store. */
+            store: string;
+        };
         /** @description A message of a subscription that is neither completed nor dead. */
         StoredBusMessage: {
             /**
@@ -14541,6 +15906,39 @@ export interface components {
             /** @description Version of the server. */
             version: string;
         };
+        /** @description A start or an end was accepted: it is durable. */
+        TaskAcknowledged: {
+            /** @description Always true; a report that is not accepted is answered with a problem. */
+            acknowledged: boolean;
+            /** @description Whether reads of the run show it. They do so a moment later otherwise. */
+            isVisible: boolean;
+            /**
+             * Format: date-time
+             * @description The time of the server.
+             */
+            serverTime: string;
+        };
+        /** @description A heartbeat was accepted. */
+        TaskAlive: {
+            /** @description Always true; a report that is not accepted is answered with a problem. */
+            acknowledged: boolean;
+            /** @description Why. */
+            cancelReason?: string | null;
+            /**
+             * Format: date-time
+             * @description The time of the server.
+             */
+            serverTime: string;
+            /** @description Whether the run was cancelled: end the attempt and report `CANCELLED`. */
+            shouldCancel: boolean;
+            /** @description A token that is valid for longer than the one of the request. Use it from now on. */
+            taskToken: string;
+            /**
+             * Format: date-time
+             * @description Until when.
+             */
+            tokenExpiresAt: string;
+        };
         /** @description The new state of a task. */
         TaskChange: {
             /**
@@ -14553,11 +15951,184 @@ export interface components {
             /** @description Its state. */
             status: components["schemas"]["TaskStatus"];
         };
+        /** @description The attempt has ended. */
+        TaskCompleted: {
+            /**
+             * Format: int32
+             * @description Number of the attempt, as in the envelope.
+             */
+            attempt: number;
+            /** @description Id of the attempt, as in the envelope. */
+            attemptId: string;
+            /** @description Where it was when it was cancelled. */
+            cancelledDuringPhase?: string | null;
+            /**
+             * Format: date-time
+             * @description When, by the clock of the worker. It is not stored: the time of receipt counts.
+             */
+            completedAt?: string | null;
+            error?: components["schemas"]["TaskError"] | null;
+            metrics?: components["schemas"]["TaskMetrics"] | null;
+            /** @description How it ended. */
+            outcome: components["schemas"]["TaskOutcome"];
+            output?: components["schemas"]["TaskOutput"] | null;
+            partialProgress?: components["schemas"]["Json"] | null;
+            /** @description W3C trace context of the worker. It is not stored. */
+            traceparent?: string | null;
+            /** @description Name of the worker. */
+            workerId: string;
+        };
+        /** @description Why an attempt failed. */
+        TaskError: {
+            /** @description `USER_CODE`, `INFRASTRUCTURE`, `TIMEOUT`, `DATA_QUALITY`, `CONFIGURATION`, `CANCELLED`, or one of your own. */
+            category?: string | null;
+            /** @description What happened; cut after 4 KiB. */
+            message: string;
+            /**
+             * @description Whether another attempt may succeed. Without it the category decides: `DATA_QUALITY`, `CONFIGURATION` and `CANCELLED` are
+             *     not tried again.
+             */
+            retryable?: boolean | null;
+            /** @description Where it happened; cut after 4 KiB. */
+            stackTrace?: string | null;
+        };
+        /** @description The attempt is alive. */
+        TaskHeartbeat: {
+            /**
+             * Format: int32
+             * @description Number of the attempt, as in the envelope.
+             */
+            attempt: number;
+            /** @description Id of the attempt, as in the envelope. */
+            attemptId: string;
+            /**
+             * Format: date-time
+             * @description When, by the clock of the worker. It is not stored: the time of receipt counts.
+             */
+            heartbeatAt?: string | null;
+            /** @description What the worker adds. */
+            message?: string | null;
+            /**
+             * Format: int32
+             * @description How far the attempt is, in percent.
+             */
+            progressPct?: number | null;
+            /** @description W3C trace context of the worker. It is not stored. */
+            traceparent?: string | null;
+            /** @description Name of the worker. */
+            workerId: string;
+        };
+        /** @description What an attempt used. */
+        TaskMetrics: {
+            /**
+             * Format: int64
+             * @description Processor time.
+             */
+            cpuTimeMs?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes read.
+             */
+            ioReadBytes?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes written.
+             */
+            ioWriteBytes?: number | null;
+            /**
+             * Format: int64
+             * @description Most memory at a time.
+             */
+            peakMemoryBytes?: number | null;
+        };
+        /**
+         * @description How an attempt ended.
+         * @enum {string}
+         */
+        TaskOutcome: "SUCCEEDED" | "FAILED" | "SKIPPED" | "CANCELLED";
+        /** @description What an attempt made. */
+        TaskOutput: {
+            /**
+             * Format: int64
+             * @description Bytes that it wrote.
+             */
+            byteSize?: number | null;
+            /** @description Partition of that table. */
+            deltaPartition?: string | null;
+            /** @description Table that it wrote. */
+            deltaTable?: string | null;
+            /**
+             * Format: int64
+             * @description Version of that table.
+             */
+            deltaVersion?: number | null;
+            /** @description Id of what it made. */
+            materializationId?: string | null;
+            /** @description Where it wrote. */
+            outputPath?: string | null;
+            outputVisibilityState?: components["schemas"]["OutputVisibility"] | null;
+            /** @description Why they do not. */
+            publishError?: string | null;
+            /**
+             * Format: date-time
+             * @description Since when.
+             */
+            publishedAt?: string | null;
+            /**
+             * Format: int64
+             * @description Rows that it wrote.
+             */
+            rowCount?: number | null;
+            value?: components["schemas"]["Json"] | null;
+        };
+        /** @description A worker has started the attempt. */
+        TaskStarted: {
+            /**
+             * Format: int32
+             * @description Number of the attempt, as in the envelope.
+             */
+            attempt: number;
+            /** @description Id of the attempt, as in the envelope. */
+            attemptId: string;
+            /**
+             * Format: date-time
+             * @description When the worker started, by its clock. It is not stored: the time of receipt counts.
+             */
+            startedAt?: string | null;
+            /** @description W3C trace context of the worker. It is not stored. */
+            traceparent?: string | null;
+            /** @description Name of the worker. */
+            workerId: string;
+        };
         /**
          * @description State of a task.
          * @enum {string}
          */
         TaskStatus: "planned" | "blocked" | "ready" | "dispatched" | "running" | "retry_wait" | "skipped" | "cancelled" | "failed" | "succeeded";
+        /** @description A request as a sender would make it, to find out whether the route would take it. Nothing is received. */
+        TestHook: {
+            /** @description Its body as text. */
+            body?: string;
+            /** @description Its headers, with the signature. */
+            headers?: {
+                [key: string]: string;
+            };
+        };
+        /** @description What wakes up by itself, soonest first. */
+        TimerList: {
+            /**
+             * Format: int64
+             * @description Instances that were looked at.
+             */
+            examined: number;
+            /** @description Soonest first, at most 500. */
+            timers: components["schemas"]["PendingTimer"][];
+            /**
+             * @description Whether there may be more: only the newest instances that run or wait for their start were looked at, or there are more
+             *     timers than are shown, or a history was too long.
+             */
+            truncated?: boolean;
+        };
         /** @description A page of an instance and its descendants. */
         Tree: {
             /** @description Give this as `cursor` for the next page; absent on the last one. */

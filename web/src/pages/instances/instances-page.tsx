@@ -22,7 +22,7 @@ import { FilterBar } from "./filter-bar";
 import { useSelection } from "./selection";
 import { Views } from "./views";
 
-const ACTIONS: BulkAction[] = ["cancel", "pause", "resume", "delete"];
+const ACTIONS: BulkAction[] = ["cancel", "pause", "resume", "retry", "restart", "delete"];
 
 export function InstancesPage() {
   const [{ q = "" }, setAddress] = useAddress();

@@ -42,8 +42,8 @@ const SENTENCES: &[Sentence] = &[
     sentence("as in [{\"env\": \"NAME\"}]", "as in --secret env:NAME"),
     sentence("or use function and input", "or use --function and --input"),
     sentence(
-        "filter: is empty; say which instances are meant, for all of them prefix \"\"",
-        "no filter is given; pass --status, --label or another one, for all instances --prefix ''",
+        "filter: is empty, and so are the ids; say which instances are meant, for all of them prefix \"\"",
+        "no filter and no ids are given; pass --status, --label, --id or another one, for all instances --prefix ''",
     ),
     Sentence {
         said: "exists already; replace it, or choose another name",

@@ -137,6 +137,11 @@ impl ProviderAdmin for EmbeddedStore {
         Ok(self.core().change(|state, _| state.queue_depths()))
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
+        // Who owns the directory can look: it may have files of others, as the ledger.
+        Ok(None)
+    }
+
     async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
         Ok(self.core().damage.first())
     }

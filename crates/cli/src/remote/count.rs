@@ -36,13 +36,13 @@ pub struct CountArguments {
 /// By what instances are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum By {
-    /// Their state.
+    /// The state of instances.
     Status,
-    /// Their orchestration.
+    /// The orchestration of instances.
     Orchestration,
-    /// The function that they call.
+    /// The function that instances call.
     Function,
-    /// The code of their failure.
+    /// The code of failures.
     Failure,
 }
 

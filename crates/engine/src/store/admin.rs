@@ -441,9 +441,7 @@ pub trait ProviderAdmin: Send + Sync + 'static {
 
     /// Bytes that the data of the store takes where it is stored; `None` for a store that keeps nothing on a disk, or cannot
     /// tell. May be some minutes old.
-    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
-        Ok(None)
-    }
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError>;
 
     /// Makes the delayed activities of an instance [ready](QueuePlace::Ready) now, as an operator asks for it, and wakes
     /// the fetches that wait for them. Locked activities, attempt counts and timers stay as they are. Returns how many

@@ -114,6 +114,10 @@ impl ProviderAdmin for MemoryStore {
         Ok(self.change(|state, _| state.queue_depths()))
     }
 
+    async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
+        Ok(None)
+    }
+
     async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
         // There is no disk that could lose anything.
         Ok(None)

@@ -6,6 +6,7 @@
 //! manifest with a higher epoch.
 
 use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use segno::store::ErrorKind;
 use serde::Serialize;
@@ -13,8 +14,11 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::catalog::month_of;
-use super::limits::{MAX_FILES, MAX_MANIFEST_BYTES, MAX_PATH_BYTES};
+use super::limits::{
+    MAX_CATALOG_BYTES, MAX_FILES, MAX_MANIFEST_BYTES, MAX_MONTHS, MAX_NUMBER, MAX_PATH_BYTES,
+};
 use super::{Base, BaseSnapshot, Catalog, FileRef, History, Manifest, Month, MonthRef, Part, SCHEMA_VERSION};
+use crate::objects::limits::CONCURRENT_CALLS;
 use crate::objects::{Objects, Paths, Put, StorageError};
 
 /// Numbers tried one after another before the folder is listed.
@@ -78,7 +82,11 @@ impl Manifests {
     /// `Unavailable`.
     pub async fn listed(&self) -> Result<Vec<u64>, StorageError> {
         let listed = self.objects.list(&self.paths.manifests()).await?;
-        let number = |path: &Path| Paths::name_of(path).strip_suffix(".json")?.parse::<u64>().ok();
+        // An object with another name is no manifest, and cannot be read as the one with its number.
+        let number = |path: &Path| {
+            let number = Paths::name_of(path).strip_suffix(".json")?.parse::<u64>().ok()?;
+            (number <= MAX_NUMBER && *path == self.paths.manifest(number)).then_some(number)
+        };
         Ok(listed.iter().filter_map(|listed| number(&listed.path)).collect())
     }
 
@@ -87,7 +95,8 @@ impl Manifests {
         let path = self.paths.pointer();
         let Some(bytes) = self.objects.get(&path, MAX_MANIFEST_BYTES).await? else { return Ok(None) };
         // It is a hint: if it cannot be read, the folder is listed.
-        Ok(parse::<Manifest>(&path, &bytes).ok().map(|manifest| manifest.manifest_id))
+        let number = parse::<Manifest>(&path, &bytes).ok().map(|manifest| manifest.manifest_id);
+        Ok(number.filter(|number| *number <= MAX_NUMBER))
     }
 
     /// The manifest with a number.
@@ -123,9 +132,10 @@ impl Manifests {
         }
         if let Some(history) = &manifest.history {
             let months = self.read_part::<History>(history).await?.months;
-            // Collected first: an iterator of borrowing closures is not known to be `Send`.
+            self.check_sizes(manifest, history, &months)?;
+            // Collected first: a stream of borrowing closures is not known to be `Send`.
             let parts: Vec<_> = months.iter().map(|month| self.read_part::<Month>(&month.part)).collect();
-            let parts: Vec<Month> = futures_util::future::try_join_all(parts).await?;
+            let parts: Vec<Month> = stream::iter(parts).buffered(CONCURRENT_CALLS).try_collect().await?;
             catalog.months = months.iter().map(|month| month.month.clone()).zip(parts).collect();
             catalog.month_parts = months.into_iter().map(|month| (month.month, month.part)).collect();
         }
@@ -133,10 +143,30 @@ impl Manifests {
         Ok(catalog)
     }
 
+    /// Parts are kept in memory together, so what they claim is added up before any of them is read.
+    fn check_sizes(
+        &self,
+        manifest: &Manifest,
+        history: &Part,
+        months: &[MonthRef],
+    ) -> Result<(), StorageError> {
+        let base = manifest.base_snapshot.as_ref().map_or(0, |base| base.part.bytes);
+        let months_bytes = months.iter().map(|month| month.part.bytes);
+        let bytes = months_bytes.fold(base.saturating_add(history.bytes), u64::saturating_add);
+        if months.len() > MAX_MONTHS || bytes > MAX_CATALOG_BYTES {
+            let problem = format!(
+                "its parts have {bytes} bytes in {} months; at most {MAX_CATALOG_BYTES} bytes in {MAX_MONTHS} months are read",
+                months.len()
+            );
+            return Err(StorageError::corrupt(self.paths.manifest(manifest.manifest_id), problem));
+        }
+        Ok(())
+    }
+
     async fn read_part<T: DeserializeOwned>(&self, part: &Part) -> Result<T, StorageError> {
         check_path(&self.paths.parts(), &part.path)?;
         let path = self.paths.part(&part.path);
-        let bytes = self.objects.get(&path, MAX_MANIFEST_BYTES).await?;
+        let bytes = self.objects.get(&path, part.bytes.min(MAX_MANIFEST_BYTES)).await?;
         let bytes = bytes.ok_or_else(|| StorageError::new(ErrorKind::NotFound, &path, "it was deleted"))?;
         if sha256(&bytes) != part.sha256 {
             return Err(StorageError::corrupt(&path, "its SHA-256 is not the one that its manifest has"));

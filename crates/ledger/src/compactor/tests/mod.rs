@@ -6,4 +6,5 @@ mod faults;
 mod folding;
 mod golden;
 mod merging;
+mod race;
 mod world;

@@ -153,3 +153,46 @@ print(rows)
                     [('TimerFired', '{\"source\":3}', 30)]\n70\n";
     assert_eq!(printed, expected);
 }
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("there is room");
+    for entry in std::fs::read_dir(from).expect("it is a folder") {
+        let entry = entry.expect("it can be read");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("it has a type").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).expect("there is room")),
+        }
+    }
+}
+
+#[test]
+fn a_query_for_a_day_opens_the_files_of_that_day_alone() {
+    let Some(python) = python() else { return };
+    let directory = tempfile::tempdir().expect("there is room");
+    copy(&golden(), directory.path());
+    // Files of other partitions cannot be read, so a query that succeeds has not opened them.
+    let script = r#"
+import pathlib, sys
+import duckdb
+import pyarrow.dataset as dataset
+root = pathlib.Path(sys.argv[1]) / "acme/prod/state/orchestration"
+for table in ["runs", "tasks", "dep_satisfaction"]:
+    files = f"read_parquet('{root}/{table}/*/*.parquet', hive_partitioning = true)"
+    count = lambda: duckdb.sql(f"SELECT count(*) FROM {files} WHERE day = '2023-11-14'").fetchall()
+    rows = lambda: dataset.dataset(root / table, partitioning="hive").count_rows(filter=dataset.field("day") == "2023-11-14")
+    before = count(), rows()
+    active = list(root.glob(f"{table}/day=active/*.parquet"))
+    for path in active:
+        path.write_bytes(b"not a file of a table")
+    assert (count(), rows()) == before and before[1] > 5, before
+    try:
+        duckdb.sql(f"SELECT count(*), max(tenant_id) FROM {files}").fetchall()
+        raise SystemExit("the files of active rows were not damaged")
+    except duckdb.Error:
+        print(table, len(active) > 2)
+"#;
+    let printed = run(&python, script, directory.path());
+    assert_eq!(printed, "runs True\ntasks True\ndep_satisfaction True\n");
+}

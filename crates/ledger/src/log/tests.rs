@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use segno::store::ErrorKind;
 use segno_actions::functions::Scope;
 use segno_testkit::clock::VirtualClock;
@@ -15,6 +14,7 @@ use super::*;
 use crate::event::{Envelope, EventData, Header};
 use crate::ids::Ulid;
 use crate::objects::faulty::{Faults, Faulty};
+use crate::objects::testing::place;
 use crate::objects::{Objects, Paths};
 
 fn paths() -> Paths {
@@ -32,13 +32,13 @@ fn event(id: u128, note: &str) -> Envelope {
     Envelope::new(&header, Ulid::at(1, id), serde_json::from_value::<EventData>(cancel).unwrap())
 }
 
-async fn waiting(store: &Arc<InMemory>) -> Waiting {
+async fn waiting(store: &Arc<dyn ObjectStore>) -> Waiting {
     LogReader::new(objects(store.clone()), paths()).waiting(&BTreeSet::new()).await.unwrap()
 }
 
 #[tokio::test]
 async fn appending_again_is_the_same_append() {
-    let store = Arc::new(InMemory::new());
+    let store = place();
     let writer = LogWriter::new(objects(store.clone()), paths());
     let batch = [event(1, "a"), event(2, "b")];
     assert_eq!(writer.append(&batch).await.unwrap(), Ulid::at(1, 1));
@@ -54,7 +54,7 @@ async fn appending_again_is_the_same_append() {
 
 #[tokio::test]
 async fn batches_that_break_a_rule_are_refused() {
-    let store = Arc::new(InMemory::new());
+    let store = place();
     let writer = LogWriter::new(objects(store.clone()), paths());
     let mut foreign = event(1, "a");
     foreign.workspace_id = "test".into();
@@ -75,7 +75,7 @@ async fn batches_that_break_a_rule_are_refused() {
 
 #[tokio::test]
 async fn a_fold_takes_a_limited_number_of_batches_the_oldest_first() {
-    let store = Arc::new(InMemory::new());
+    let store = place();
     let writer = LogWriter::new(objects(store.clone()), paths());
     for id in (0..FOLD_BATCHES as u128 + 3).rev() {
         writer.append(&[event(id, "a")]).await.unwrap();

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use segno::store::ErrorKind;
 use serde::Serialize;
@@ -15,8 +16,11 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::catalog::month_of;
-use super::limits::{MAX_FILES, MAX_MANIFEST_BYTES, MAX_PATH_BYTES};
+use super::limits::{
+    MAX_CATALOG_BYTES, MAX_FILES, MAX_MANIFEST_BYTES, MAX_MONTHS, MAX_NUMBER, MAX_PATH_BYTES,
+};
 use super::{Base, BaseSnapshot, Catalog, FileRef, History, Manifest, Month, MonthRef, Part, SCHEMA_VERSION};
+use crate::objects::limits::CONCURRENT_CALLS;
 use crate::objects::{Objects, Paths, Put, StorageError};
 
 /// Numbers tried one after another before the folder is listed.
@@ -80,7 +84,11 @@ impl Manifests {
     /// `Unavailable`.
     pub async fn listed(&self) -> Result<Vec<u64>, StorageError> {
         let listed = self.objects.list(&self.paths.manifests()).await?;
-        let number = |path: &Path| Paths::name_of(path).strip_suffix(".json")?.parse::<u64>().ok();
+        // An object with another name is no manifest, and cannot be read as the one with its number.
+        let number = |path: &Path| {
+            let number = Paths::name_of(path).strip_suffix(".json")?.parse::<u64>().ok()?;
+            (number <= MAX_NUMBER && *path == self.paths.manifest(number)).then_some(number)
+        };
         Ok(listed.iter().filter_map(|listed| number(&listed.path)).collect())
     }
 
@@ -89,7 +97,8 @@ impl Manifests {
         let path = self.paths.pointer();
         let Some(bytes) = self.objects.get(&path, MAX_MANIFEST_BYTES).await? else { return Ok(None) };
         // It is a hint: if it cannot be read, the folder is listed.
-        Ok(parse::<Manifest>(&path, &bytes).ok().map(|manifest| manifest.manifest_id))
+        let number = parse::<Manifest>(&path, &bytes).ok().map(|manifest| manifest.manifest_id);
+        Ok(number.filter(|number| *number <= MAX_NUMBER))
     }
 
     /// The manifest with a number.
@@ -147,7 +156,7 @@ impl Manifests {
                     catalog.months.clone_from(&earlier.months);
                     catalog.month_parts.clone_from(&earlier.month_parts);
                 }
-                None => self.read_months(history, &mut catalog, earlier.map(|(_, earlier)| earlier)).await?,
+                None => self.read_months(manifest, history, &mut catalog, earlier.map(|(_, earlier)| earlier)).await?,
             }
         }
         check(&self.paths.manifest(manifest.manifest_id), &catalog, earlier.map(|(_, earlier)| earlier))?;
@@ -157,19 +166,21 @@ impl Manifests {
     /// Reads the lists of day partitions that an earlier catalog does not have.
     async fn read_months(
         &self,
+        manifest: &Manifest,
         history: &Part,
         catalog: &mut Catalog,
         earlier: Option<&Catalog>,
     ) -> Result<(), StorageError> {
         let months = self.read_part::<History>(history).await?.months;
+        self.check_sizes(manifest, history, &months)?;
         let known = |month: &MonthRef| {
             let earlier =
                 earlier.filter(|earlier| earlier.month_parts.get(&month.month) == Some(&month.part))?;
             earlier.months.get(&month.month).cloned()
         };
-        // Collected first: an iterator of borrowing closures is not known to be `Send`.
+        // Collected first: a stream of borrowing closures is not known to be `Send`.
         let parts: Vec<_> = months.iter().map(|month| self.month(&month.part, known(month))).collect();
-        let parts: Vec<Arc<Month>> = futures_util::future::try_join_all(parts).await?;
+        let parts: Vec<Arc<Month>> = stream::iter(parts).buffered(CONCURRENT_CALLS).try_collect().await?;
         catalog.months = months.iter().map(|month| month.month.clone()).zip(parts).collect();
         catalog.month_parts = months.into_iter().map(|month| (month.month, month.part)).collect();
         Ok(())
@@ -182,10 +193,30 @@ impl Manifests {
         }
     }
 
+    /// Parts are kept in memory together, so what they claim is added up before any of them is read.
+    fn check_sizes(
+        &self,
+        manifest: &Manifest,
+        history: &Part,
+        months: &[MonthRef],
+    ) -> Result<(), StorageError> {
+        let base = manifest.base_snapshot.as_ref().map_or(0, |base| base.part.bytes);
+        let months_bytes = months.iter().map(|month| month.part.bytes);
+        let bytes = months_bytes.fold(base.saturating_add(history.bytes), u64::saturating_add);
+        if months.len() > MAX_MONTHS || bytes > MAX_CATALOG_BYTES {
+            let problem = format!(
+                "its parts have {bytes} bytes in {} months; at most {MAX_CATALOG_BYTES} bytes in {MAX_MONTHS} months are read",
+                months.len()
+            );
+            return Err(StorageError::corrupt(self.paths.manifest(manifest.manifest_id), problem));
+        }
+        Ok(())
+    }
+
     async fn read_part<T: DeserializeOwned>(&self, part: &Part) -> Result<T, StorageError> {
         check_path(&self.paths.parts(), &part.path)?;
         let path = self.paths.part(&part.path);
-        let bytes = self.objects.get(&path, MAX_MANIFEST_BYTES).await?;
+        let bytes = self.objects.get(&path, part.bytes.min(MAX_MANIFEST_BYTES)).await?;
         let bytes = bytes.ok_or_else(|| StorageError::new(ErrorKind::NotFound, &path, "it was deleted"))?;
         if sha256(&bytes) != part.sha256 {
             return Err(StorageError::corrupt(&path, "its SHA-256 is not the one that its manifest has"));

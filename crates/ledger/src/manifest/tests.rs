@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use segno::store::ErrorKind;
 use segno_actions::functions::Scope;
@@ -10,14 +9,15 @@ use segno_testkit::clock::VirtualClock;
 use serde_json::{Value, json};
 
 use super::Manifests;
+use crate::objects::testing::place;
 use crate::objects::{Objects, Paths};
 
 fn paths() -> Paths {
     Paths::new(Scope::new("prod", "acme").unwrap())
 }
 
-fn manifests(store: &Arc<InMemory>) -> Manifests {
-    let objects = Objects::new(Arc::clone(store) as Arc<dyn ObjectStore>, VirtualClock::new());
+fn manifests(store: &Arc<dyn ObjectStore>) -> Manifests {
+    let objects = Objects::new(Arc::clone(store), VirtualClock::new());
     Manifests::new(objects, paths())
 }
 
@@ -33,13 +33,18 @@ fn manifest(number: u64) -> Value {
     })
 }
 
+/// Lists in lists.
+fn deep(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inner, _| json!([inner]))
+}
+
 fn delta(number: u64, path: &str) -> Value {
     let file = json!({"path": path, "sha256": "", "bytes": 1, "rows": 1});
     json!({"delta_id": format!("{number:020}"), "created_at": 1, "event_range": {"from": null, "to": null, "count": 0},
         "tables": {"runs": file}, "row_counts": {"runs": 1}})
 }
 
-async fn put(store: &InMemory, path: &object_store::path::Path, value: &Value) {
+async fn put(store: &Arc<dyn ObjectStore>, path: &object_store::path::Path, value: &Value) {
     store.put(path, PutPayload::from(value.to_string())).await.unwrap();
 }
 
@@ -73,8 +78,29 @@ async fn manifests_that_are_hostile_or_newer_are_refused() {
             ErrorKind::NotFound,
             "it was deleted",
         ),
+        (
+            with(|manifest| manifest["history"] = json!({"path": "/etc/passwd", "sha256": "", "bytes": 1})),
+            ErrorKind::Corrupt,
+            "not a path below its folder",
+        ),
+        (with(|manifest| manifest["l0_count"] = json!(1e300)), ErrorKind::Corrupt, "not a manifest"),
+        (
+            with(|manifest| manifest["watermarks"]["last_processed_file"] = deep(200)),
+            ErrorKind::Corrupt,
+            "not a manifest",
+        ),
+        (
+            with(|manifest| manifest["base_snapshot"] = json!({"path": "x", "unknown": deep(200)})),
+            ErrorKind::Corrupt,
+            "recursion limit",
+        ),
+        (
+            with(|manifest| manifest["log"]["folded"] = json!(["01HF7YAT0000000000000000AB/../x"])),
+            ErrorKind::Corrupt,
+            "not a manifest",
+        ),
     ] {
-        let store = Arc::new(InMemory::new());
+        let store = place();
         put(&store, &paths().manifest(1), &value).await;
         let manifests = manifests(&store);
         let outcome = match manifests.newest(0).await {
@@ -88,7 +114,7 @@ async fn manifests_that_are_hostile_or_newer_are_refused() {
 
 #[tokio::test]
 async fn a_part_with_other_bytes_is_refused() {
-    let store = Arc::new(InMemory::new());
+    let store = place();
     put(&store, &paths().part("history.json"), &json!({"months": []})).await;
     let mut value = manifest(1);
     value["history"] = json!({"path": "history.json", "sha256": "00", "bytes": 13});
@@ -99,8 +125,59 @@ async fn a_part_with_other_bytes_is_refused() {
 }
 
 #[tokio::test]
+async fn a_history_that_would_fill_the_memory_is_refused_before_it_is_read() {
+    let month = |number: usize, bytes: u64| {
+        json!({"month": format!("{:04}-{:02}", number / 12, number % 12 + 1), "path": "month.json", "sha256": "",
+            "bytes": bytes})
+    };
+    let many: Vec<Value> = (0..3_000).map(|number| month(number, 1)).collect();
+    let large: Vec<Value> = (0..40).map(|number| month(number, 60 << 20)).collect();
+    let endless = vec![month(1, u64::MAX), month(2, u64::MAX)];
+    for months in [many, large, endless] {
+        let store = place();
+        let part = json!({ "months": months }).to_string();
+        let digest = super::sha256(part.as_bytes());
+        store.put(&paths().part("history.json"), PutPayload::from(part.clone())).await.unwrap();
+        let mut value = manifest(1);
+        value["history"] = json!({"path": "history.json", "sha256": digest, "bytes": part.len()});
+        put(&store, &paths().manifest(1), &value).await;
+        let newest = manifests(&store).newest(0).await.unwrap().unwrap();
+        let error = manifests(&store).catalog(&newest).await.unwrap_err();
+        assert!(error.to_string().contains("at most"), "{error}");
+        // A part that is larger than the manifest has it is not read to its end.
+        value["history"]["bytes"] = json!(5);
+        put(&store, &paths().manifest(1), &value).await;
+        let newest = manifests(&store).newest(0).await.unwrap().unwrap();
+        let error = manifests(&store).catalog(&newest).await.unwrap_err();
+        assert!(error.to_string().contains("at most 5 are read"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn objects_beside_the_manifests_do_not_lead_readers_astray() {
+    let store = place();
+    for number in 1..4 {
+        put(&store, &paths().manifest(number), &manifest(number)).await;
+    }
+    let folder = paths().manifests();
+    for name in
+        ["99.json", "00000000000000000099.txt", "18446744073709551615.json", "x/00000000000000000099.json"]
+    {
+        put(&store, &object_store::path::Path::from(format!("{folder}/{name}")), &manifest(99)).await;
+    }
+    for pointer in [None, Some(manifest(u64::MAX)), Some(manifest(77))] {
+        if let Some(pointer) = pointer {
+            put(&store, &paths().pointer(), &pointer).await;
+        }
+        let newest = manifests(&store).newest(0).await.unwrap();
+        assert_eq!(newest.map(|newest| newest.manifest_id), Some(3));
+        assert_eq!(manifests(&store).listed().await.unwrap(), [1, 2, 3]);
+    }
+}
+
+#[tokio::test]
 async fn the_newest_manifest_is_found_from_any_hint() {
-    let store = Arc::new(InMemory::new());
+    let store = place();
     assert_eq!(manifests(&store).newest(0).await.unwrap(), None);
     for number in 40..90 {
         put(&store, &paths().manifest(number), &manifest(number)).await;

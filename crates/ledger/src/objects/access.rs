@@ -286,7 +286,10 @@ impl<'a> Tries<'a> {
             _ => ErrorKind::Unavailable,
         };
         self.made += 1;
-        if kind != ErrorKind::Unavailable || self.made >= ATTEMPTS {
+        // Credentials that are refused now are refused a moment later, too.
+        let is_refused =
+            matches!(&failed, Failed::Store(Error::PermissionDenied { .. } | Error::Unauthenticated { .. }));
+        if kind != ErrorKind::Unavailable || is_refused || self.made >= ATTEMPTS {
             return Err(StorageError::new(kind, self.path, failed));
         }
         let wait_ms = FIRST_WAIT_MS << (2 * (self.made - 1));

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use futures_util::StreamExt;
-use futures_util::stream::{BoxStream, once};
-use object_store::memory::InMemory;
+use futures_util::stream::{self, BoxStream, once};
+use futures_util::{FutureExt, StreamExt};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
@@ -26,6 +25,10 @@ pub(crate) struct Faults {
     pub(crate) delayed_list: u8,
     /// A get ends early.
     pub(crate) truncated_get: u8,
+    /// A put is reported as timed out, and is done before the next write.
+    pub(crate) late_put: u8,
+    /// Puts if absent replace what is there: a store that the ledger refuses.
+    pub(crate) ignores_conditions: bool,
 }
 
 impl Faults {
@@ -36,6 +39,8 @@ impl Faults {
         false_conflict: 0,
         delayed_list: 0,
         truncated_get: 0,
+        late_put: 0,
+        ignores_conditions: false,
     };
     /// All of them.
     pub(crate) const ALL: Faults = Faults {
@@ -44,6 +49,8 @@ impl Faults {
         false_conflict: 4,
         delayed_list: 10,
         truncated_get: 5,
+        late_put: 4,
+        ignores_conditions: false,
     };
 }
 
@@ -56,14 +63,15 @@ struct State {
     writes: u64,
     bytes_written: BTreeMap<String, u64>,
     reads: u64,
-    last_written: Option<Path>,
+    /// Puts that were reported as timed out and are still to be done.
+    late: Vec<(Path, PutPayload, PutOptions)>,
 }
 
-/// A store in memory behind faults. Several of them may share the objects; each has faults and
+/// A store behind faults. Several of them may share the objects; each has faults and
 /// counters of its own.
 #[derive(Debug)]
 pub(crate) struct Faulty {
-    inner: Arc<InMemory>,
+    inner: Arc<dyn ObjectStore>,
     faults: Faults,
     state: Mutex<State>,
 }
@@ -79,7 +87,7 @@ fn failed(problem: &'static str) -> Error {
 }
 
 impl Faulty {
-    pub(crate) fn new(inner: Arc<InMemory>, faults: Faults, seed: u64) -> Arc<Self> {
+    pub(crate) fn new(inner: Arc<dyn ObjectStore>, faults: Faults, seed: u64) -> Arc<Self> {
         let random = fastrand::Rng::with_seed(seed);
         Arc::new(Faulty { inner, faults, state: Mutex::new(State { random, ..State::default() }) })
     }
@@ -128,14 +136,41 @@ impl Faulty {
         }
         state.writes += 1;
         *state.bytes_written.entry(path.to_string()).or_default() += bytes as u64;
-        state.last_written = Some(path.clone());
         Ok(())
     }
+
+    /// Does the puts that were reported as timed out.
+    async fn catch_up(&self) {
+        let late = std::mem::take(&mut self.state.lock().unwrap().late);
+        for (path, payload, options) in late {
+            // Whether it fails is known to no caller.
+            let _ = self.inner.put_opts(&path, payload, options).await;
+        }
+    }
+}
+
+/// A listing that lacks what any writer wrote last.
+fn without_newest(mut listed: Vec<Result<ObjectMeta>>) -> Vec<Result<ObjectMeta>> {
+    let written_at = |meta: &Result<ObjectMeta>| meta.as_ref().ok().map(|meta| meta.last_modified);
+    let newest = listed.iter().map(written_at).max();
+    if let Some(at) = listed.iter().rposition(|meta| Some(written_at(meta)) == newest) {
+        drop(listed.remove(at));
+    }
+    listed
 }
 
 #[async_trait]
 impl ObjectStore for Faulty {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        mut options: PutOptions,
+    ) -> Result<PutResult> {
+        self.catch_up().await;
+        if self.faults.ignores_conditions {
+            options.mode = PutMode::Overwrite;
+        }
         if self.strikes(self.faults.unavailable) {
             return Err(failed("503"));
         }
@@ -143,6 +178,10 @@ impl ObjectStore for Faulty {
             return Err(Error::Precondition { path: location.to_string(), source: "412".into() });
         }
         self.note_write(location, payload.content_length())?;
+        if self.strikes(self.faults.late_put) {
+            self.state.lock().unwrap().late.push((location.clone(), payload, options));
+            return Err(failed("timed out"));
+        }
         let result = self.inner.put_opts(location, payload, options).await;
         if result.is_ok() && self.strikes(self.faults.time_out_after_success) {
             return Err(failed("timed out"));
@@ -189,16 +228,21 @@ impl ObjectStore for Faulty {
         if self.read_fails() {
             return once(async { Err(failed("503")) }).boxed();
         }
-        let is_late = self.strikes(self.faults.delayed_list);
-        let hidden = self.state.lock().unwrap().last_written.clone().filter(|_| is_late);
-        let shows = move |meta: &Result<ObjectMeta>| {
-            let is_hidden = meta.as_ref().is_ok_and(|meta| Some(&meta.location) == hidden.as_ref());
-            std::future::ready(!is_hidden)
-        };
-        self.inner.list(prefix).filter(shows).boxed()
+        let listed = self.inner.list(prefix);
+        match self.strikes(self.faults.delayed_list) {
+            true => listed
+                .collect::<Vec<_>>()
+                .map(|listed| stream::iter(without_newest(listed)))
+                .flatten_stream()
+                .boxed(),
+            false => listed,
+        }
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        if self.read_fails() {
+            return Err(failed("503"));
+        }
         self.inner.list_with_delimiter(prefix).await
     }
 

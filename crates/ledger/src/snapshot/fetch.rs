@@ -63,7 +63,9 @@ impl TableFile {
             let tail = if is_whole {
                 objects.get(&path, file_bytes).await?
             } else {
-                objects.get_part(&path, GetRange::Suffix(tail_bytes), MAX_FILE_BYTES).await?
+                // Not as a suffix, which Azure does not have.
+                let tail = file_bytes.saturating_sub(tail_bytes)..file_bytes;
+                objects.get_part(&path, GetRange::Bounded(tail), MAX_FILE_BYTES).await?
             };
             let tail = tail.ok_or_else(|| gone(&path))?;
             if is_whole && (tail.len() as u64 != file_bytes || !is_intact(&tail)) {

@@ -74,8 +74,11 @@ fn shown(url: &str) -> String {
             let plain = url.split('?').next().unwrap_or_default();
             match plain.split_once("://") {
                 Some((scheme, rest)) => {
-                    let host = rest.split_once('@').map_or(rest, |(_, host)| host);
-                    format!("{scheme}://{host}")
+                    // A name before the host may be a container; with a password it is a credential.
+                    match rest.split_once('@') {
+                        Some((user, host)) if user.contains(':') => format!("{scheme}://{host}"),
+                        _ => format!("{scheme}://{rest}"),
+                    }
                 }
                 None => plain.to_owned(),
             }
@@ -96,6 +99,10 @@ mod tests {
         for (url, expected) in [
             ("s3://bucket/folder?key=secret", "s3://bucket/folder".to_owned()),
             ("s3://me:secret@bucket/folder", "s3://bucket/folder".to_owned()),
+            (
+                "abfss://c@account.dfs.core.windows.net/x",
+                "abfss://c@account.dfs.core.windows.net/x".to_owned(),
+            ),
             ("memory:", "memory:".to_owned()),
             ("file:///srv/ledger", "file:/srv/ledger".to_owned()),
             ("file:ledger", format!("file:{}/ledger", here.display())),

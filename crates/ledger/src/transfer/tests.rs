@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use segno::clock::{Clock, SystemClock};
 use segno::store::ErrorKind;
 
 use super::*;
+use crate::objects::testing::place;
 use crate::objects::{Objects, Stores};
 
 /// Keeps what it gets.
@@ -40,7 +40,7 @@ async fn content(store: &Arc<dyn ObjectStore>) -> BTreeMap<String, Bytes> {
 
 #[tokio::test]
 async fn a_log_without_a_manifest_the_archive_and_large_objects_are_copied() {
-    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let store: Arc<dyn ObjectStore> = place();
     let large = usize::try_from(PART_BYTES).unwrap() * 2 + 5;
     for (path, bytes) in [
         ("acme/prod/ledger/orchestration/01ARZ3NDEKTSV4RRFFQ69G5FAV.json", 10),
@@ -51,7 +51,7 @@ async fn a_log_without_a_manifest_the_archive_and_large_objects_are_copied() {
         let bytes: Vec<u8> = (0..bytes).map(|at| u8::try_from(at % 251).unwrap()).collect();
         store.put(&Path::from(path), bytes.into()).await.unwrap();
     }
-    let target: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let target: Arc<dyn ObjectStore> = place();
     let mut receiver = Receiver::new(Arc::clone(&target), clock());
     receiver.check_is_empty().await.unwrap();
     send(&Stores::shared(Arc::clone(&store)), clock(), &mut receiver).await.unwrap();
@@ -80,14 +80,14 @@ async fn parts_of_a_damaged_or_hostile_backup_are_refused() {
         vec![part("a/b/c", 0, false), part("a/b/c", 4, true)],
         vec![Part::Dropped { path: "../x/y".to_owned() }],
     ] {
-        let mut receiver = Receiver::new(Arc::new(InMemory::new()), clock());
+        let mut receiver = Receiver::new(place(), clock());
         let mut outcome = Ok(());
         for part in parts.clone() {
             outcome = receiver.put(part).await;
         }
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corrupt, "{parts:?}");
     }
-    let mut receiver = Receiver::new(Arc::new(InMemory::new()), clock());
+    let mut receiver = Receiver::new(place(), clock());
     receiver.put(part("a/b/c", 0, false)).await.unwrap();
     assert_eq!(receiver.finish().unwrap_err().kind(), ErrorKind::Corrupt, "it has no end");
 }

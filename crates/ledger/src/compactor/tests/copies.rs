@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use segno::clock::Clock;
 
 use super::world::{Script, World, batches, eager, folded, seeds};
 use crate::compactor::{Compactor, Options};
 use crate::event::Envelope;
 use crate::fold::State;
+use crate::objects::testing::place;
 use crate::objects::{StorageError, Stores};
 use crate::transfer::{Part, Receiver, Sink, send};
 
@@ -51,7 +51,7 @@ async fn a_copy_that_is_made_while_events_are_folded_has_all_events_up_to_one_mo
             compactor.fold_waiting().await.unwrap();
             compactor.settle().await.unwrap();
         }
-        let target: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let target: Arc<dyn ObjectStore> = place();
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
         let receiver = Receiver::new(Arc::clone(&target), Arc::clone(&clock));
         let waiting = during.iter().cloned().collect();

@@ -7,5 +7,6 @@ mod flat;
 mod folding;
 mod golden;
 mod merging;
+mod race;
 mod retention;
 mod world;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use object_store::memory::InMemory;
+use object_store::ObjectStore;
 use segno::clock::Clock;
 use segno_actions::functions::Scope;
 use segno_testkit::seeded::SeededIds;
@@ -19,6 +19,7 @@ use crate::fold::State;
 use crate::ids::{Ulid, attempt_id, dispatch_id};
 use crate::log::LogWriter;
 use crate::objects::faulty::{Faults, Faulty};
+use crate::objects::testing::place;
 use crate::objects::{Objects, Paths, Stores};
 use crate::snapshot::{Days, Reader};
 use crate::tables::Rows;
@@ -49,7 +50,7 @@ impl Rushing {
 
 /// One scope in a store in memory.
 pub(super) struct World {
-    pub(super) objects: Arc<InMemory>,
+    pub(super) objects: Arc<dyn ObjectStore>,
     pub(super) clock: Arc<Rushing>,
     pub(super) options: Options,
     seeds: AtomicU64,
@@ -65,7 +66,7 @@ pub(super) fn eager() -> Options {
 impl World {
     pub(super) fn new(options: Options) -> Self {
         World {
-            objects: Arc::default(),
+            objects: place(),
             clock: Arc::new(Rushing(AtomicU64::new(START_MS))),
             options,
             seeds: AtomicU64::new(1),
@@ -88,7 +89,7 @@ impl World {
     pub(super) fn setup(&self, store: &Arc<Faulty>, epoch: u64) -> Setup {
         Setup {
             scope: World::scope(),
-            stores: Stores::shared(Arc::clone(store) as Arc<dyn object_store::ObjectStore>),
+            stores: Stores::shared(Arc::clone(store) as Arc<dyn ObjectStore>),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: SeededIds::shared(self.seeds.fetch_add(1, Ordering::Relaxed)),
             epoch,
@@ -102,12 +103,12 @@ impl World {
 
     pub(super) fn writer(&self) -> LogWriter {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let store = Arc::clone(&self.objects) as Arc<dyn object_store::ObjectStore>;
+        let store = Arc::clone(&self.objects);
         LogWriter::new(Objects::new(store, clock), World::paths())
     }
 
     pub(super) fn reader(&self) -> Reader {
-        let stores = Stores::shared(Arc::clone(&self.objects) as Arc<dyn object_store::ObjectStore>);
+        let stores = Stores::shared(Arc::clone(&self.objects));
         Reader::new(World::paths(), &stores, Arc::clone(&self.clock) as Arc<dyn Clock>)
     }
 

@@ -156,7 +156,10 @@ impl Manifests {
                     catalog.months.clone_from(&earlier.months);
                     catalog.month_parts.clone_from(&earlier.month_parts);
                 }
-                None => self.read_months(manifest, history, &mut catalog, earlier.map(|(_, earlier)| earlier)).await?,
+                None => {
+                    self.read_months(manifest, history, &mut catalog, earlier.map(|(_, earlier)| earlier))
+                        .await?
+                }
             }
         }
         check(&self.paths.manifest(manifest.manifest_id), &catalog, earlier.map(|(_, earlier)| earlier))?;

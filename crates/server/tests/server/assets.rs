@@ -76,10 +76,7 @@ async fn assets_are_listed_with_their_tasks_and_traced_by_partition_across_dags(
         ("2026-02-01", Some(second.as_str()))
     );
     let raw = client.asset("raw/sales").await.unwrap();
-    assert_eq!(
-        (raw.description.as_deref(), raw.freshness.as_deref()),
-        (Some("As delivered."), Some("1d 2h"))
-    );
+    assert_eq!((raw.description.as_deref(), raw.freshness.as_deref()), (Some("As delivered."), Some("1d2h")));
 
     let lineage = client.asset_lineage("report", &LineageOf::default()).await.unwrap();
     assert_eq!(names(&lineage.upstream), [("clean/sales", 1, true), ("raw/sales", 2, false)]);

@@ -222,6 +222,7 @@ impl Stored {
         };
         let name = match path.split('/').nth(2).unwrap_or_default() {
             "runbooks" => "move",
+            "orchestrations" => "greet",
             _ => "n003",
         };
         let mut filled = path.to_owned();
@@ -236,6 +237,7 @@ impl Stored {
         assert!(!filled.contains('{'), "{filled} has a parameter that this sweep does not know: add it");
         match path {
             "/v1/recurring/{id}/explain" => format!("{filled}?time=2026-01-01T00:00:00Z"),
+            "/v1/search" => format!("{filled}?q=n"),
             _ => filled,
         }
     }

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use reqwest::Method;
 use segno::clock::{Clock, SystemClock};
+use segno_api::Client;
 use segno_api::batch::BatchAction;
 use segno_api::client::Expected;
+use segno_api::invocation::Invoke;
 use segno_api::work::FetchWork;
 use segno_runbook::bus::{
     Bus as _, DeadLetterReason, Message, RecordBus, Settlement, SubscriptionName, SubscriptionSettings,
@@ -362,6 +364,8 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     ] {
         rows.push(row(&post_method, route, &format!("/v1/instances/two/{verb}"), body));
     }
+    let retry = format!("/v1/instances/{}/retry", waiting_retry(&client).await);
+    rows.push(row(&post_method, "/v1/instances/{id}/retry", &retry, json!({})));
     rows.extend(crate::dags::writes(calm).await);
     let delete = &Method::DELETE;
     rows.push(row(delete, "/v1/dags/{name}", "/v1/dags/one", Value::Null));
@@ -408,6 +412,27 @@ pub async fn bus_of(calm: &Stand) -> [String; 4] {
     all.try_into().unwrap()
 }
 
+/// A call whose next attempt is far away.
+async fn waiting_retry(client: &Client) -> String {
+    let function =
+        json!({ "executor": "remote", "retry": { "attempts": 3, "initial_delay": "1h", "max_delay": "1h" } });
+    client.put_function("again", &json_of(&function), Expected::Absent).await.unwrap();
+    let id = client.invoke(&Invoke::new("again", json_of(&1)), Duration::ZERO).await.unwrap().id;
+    let fetch = FetchWork { wait_ms: 60_000, ..FetchWork::new("w", ["again"]) };
+    let lease = client.fetch_work(&fetch).await.unwrap().items.remove(0).lease;
+    let failure = json!({ "lease": lease, "message": "not yet" });
+    client.fail_work(&serde_json::from_value(failure).unwrap()).await.unwrap();
+    let look = json!({ "action": "retry", "ids": [id], "dry_run": true });
+    let look = serde_json::from_value(look).unwrap();
+    let is_waiting = async {
+        while client.bulk(&look).await.unwrap().would_change != Some(1) {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, is_waiting).await.expect("it does not wait");
+    id
+}
+
 /// The writes that the document has, but for those that leave nothing behind.
 async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
     let document: Value = reqwest::get(calm.url("/openapi.json")).await.unwrap().json().await.unwrap();
@@ -416,6 +441,7 @@ async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
         for method in methods.as_object().unwrap().keys() {
             let leaves_nothing = [
                 "/v1/bus/{topic}/{subscription}/receive",
+                "/v1/hooks/{namespace}/{route}/test",
                 "/v1/recurring/preview",
                 "/v1/runbooks/{name}/plan",
                 "/v1/runbooks/{name}/preview",

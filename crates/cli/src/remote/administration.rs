@@ -23,7 +23,7 @@ pub async fn usage(arguments: Nothing, output: &Output) -> Result<(), Failure> {
     let mut table = Table::default().line("store", store).line("place", place);
     for (name, figure) in [
         ("data", figures.bytes),
-        ("of it log", figures.log_bytes),
+        ("of which log", figures.log_bytes),
         ("disk", figures.disk_bytes),
         ("free on the disk", figures.disk_free_bytes),
     ] {

@@ -1,7 +1,8 @@
 //! Erasure: rows of an id, or of a whole tenant, leave the archive for good.
 //!
-//! An erasure is first a record, then a rewrite of the files that have the rows. A node that was about to write or merge such rows
-//! reads the records again after its write, and rewrites what it wrote.
+//! An erasure is first a record, then a rewrite of the files that have the rows. Whatever writes a file, an erasure too, leaves
+//! out the rows of all erasures, and reads their records again after its write: one that is new may have listed the files
+//! before that one was there, so the writer rewrites what it wrote.
 
 use std::collections::BTreeMap;
 
@@ -118,15 +119,29 @@ impl ArchiveStore {
     ) -> Result<Erased, ArchiveFault> {
         // One that is gone was merged or rewritten meanwhile: by a node that reads the erasures after its write.
         let Some(mut rows) = self.all_rows(kind, file).await? else { return Ok(Erased::default()) };
-        let before = rows.len();
-        rows.retain(|row| !erasures.covers(row));
-        let gone = before - rows.len();
+        let gone = rows.iter().filter(|row| erasures.covers(row)).count();
         if gone == 0 {
             return Ok(Erased::default());
         }
-        self.put(scope, kind, rows).await?;
-        self.inner.objects.delete(&file.path).await?;
-        Ok(Erased { rows: gone as u64, files: 1 })
+        rows.retain(|row| !erasures.covers(row));
+        let mut path = Some(file.path.clone());
+        let mut known = None;
+        loop {
+            let now = self.erasures(scope).await?;
+            if known.as_ref() == Some(&now) {
+                return Ok(Erased { rows: gone as u64, files: 1 });
+            }
+            let before = rows.len();
+            rows.retain(|row| !now.covers(row));
+            if known.is_none() || rows.len() < before {
+                let name = self.put(scope, kind, rows.clone()).await?.pop();
+                if let Some(path) = path.take() {
+                    self.inner.objects.delete(&path).await?;
+                }
+                path = name.map(|name| ArchiveStore::path(scope, kind, &name));
+            }
+            known = Some(now);
+        }
     }
 
     /// The erasures that hold in a scope.

@@ -286,6 +286,28 @@ async fn an_erased_id_is_gone_and_others_stay() {
     assert_eq!(world.archive.instance(&world.scope, "i3").await.unwrap(), Some(shown(&later)));
 }
 
+/// All of them rewrite the same file: none may bring back what another has removed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn erasures_at_the_same_time_all_hold() {
+    for round in 0..20 {
+        let world = World::new();
+        let names: Vec<String> = (0..8).map(|number| format!("p{number}")).collect();
+        let instances: Vec<Instance> = names.iter().map(|id| instance(id, BEGIN_MS, "1")).collect();
+        world.archive.store(batch(&instances)).await.unwrap();
+        let mut erasures = tokio::task::JoinSet::new();
+        for id in names.into_iter().skip(1) {
+            let (archive, scope) = (world.reopened(), world.scope.clone());
+            erasures.spawn(async move { archive.erase(&scope, &id).await.unwrap() });
+        }
+        erasures.join_all().await;
+        for kind in [&INSTANCES, &EVENTS] {
+            let mut left = ids(&world.reopened(), &world.scope, kind).await;
+            left.dedup();
+            assert_eq!(left, ["p0"], "round {round}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_archive_of_a_tenant_is_erased_and_that_of_others_stays() {
     let world = World::new();

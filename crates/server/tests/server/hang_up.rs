@@ -226,6 +226,13 @@ async fn a_request_that_timed_out_and_changed_nothing_can_be_repeated_at_once() 
     let failing = Failing::new(&ground, "", clock.clone()).await;
     let action = json!({ "tool_name": "echo", "tool_input": 1, "next_tick_at": "2999-01-01T00:00:00Z" });
     let post = || failing.call(&Method::POST, "/v1/actions", &action).header("idempotency-key", "k");
+    // The node has written that it is up, and writes nothing of its own until the clock goes on.
+    let is_up = async {
+        while answer(failing.call(&Method::GET, "/v1/nodes", &Value::Null)).await.problem["nodes"]
+            == json!([])
+        {}
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, is_up).await.expect("it is not up");
     // The claim on the key is stored, and then the node stands still.
     let writes = AtomicU64::new(0);
     failing.fail(move |_| match writes.fetch_add(1, Ordering::SeqCst) {

@@ -302,8 +302,7 @@ impl ProviderAdmin for PostgresStore {
 
     async fn size_bytes(&self) -> Result<Option<u64>, ProviderError> {
         let sql = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
-                     JOIN pg_namespace n ON n.oid = c.relnamespace
-                    WHERE n.nspname = $1 AND c.relkind IN ('r', 'S', 'm')";
+                    WHERE c.relnamespace = to_regnamespace($1) AND c.relkind IN ('r', 'S', 'm')";
         let rows = self.core().rows("size_bytes", sql, &[(&self.core().schema() as _, Type::TEXT)]).await?;
         rows.first().map(|row| get(row, 0).map(unsigned)).transpose()
     }

@@ -25,6 +25,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("due_folders", include_str!("../migrations/0010_due_folders.sql")),
     ("except_prefixes", include_str!("../migrations/0011_except_prefixes.sql")),
     ("archive", include_str!("../migrations/0012_archive.sql")),
+    ("absent_records", include_str!("../migrations/0013_absent_records.sql")),
 ];
 
 /// Version of the schema: how many migrations it has.

@@ -485,3 +485,36 @@ async fn backends_that_are_terminated_are_replaced_and_nothing_is_lost() {
     assert_eq!(bodies, (0..300).map(|number| number.to_string()).collect::<Vec<_>>(), "each once, in order");
     assert!(store.statistics().reconnects > 0, "the connections were cut");
 }
+
+/// Between the check that a record is absent and its insertion, the other node may insert it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_that_must_be_absent_is_made_by_one_of_two_nodes() {
+    let (_schema, _clock, one, other) = two_nodes().await;
+    for round in 0..50 {
+        let claims = (0..8).map(|caller| {
+            let store = Arc::clone([&one, &other][caller % 2]);
+            let claim = RecordWrite::Put {
+                kind: "claim".to_owned(),
+                id: round.to_string(),
+                expect: Expect::Absent,
+                due_at_ms: None,
+                time_to_live: Some(LONG),
+                body: caller.to_string().into(),
+            };
+            tokio::spawn(async move {
+                let writes = vec![claim];
+                store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.map(|_| caller)
+            })
+        });
+        let mut won = Vec::new();
+        for claim in claims.collect::<Vec<_>>() {
+            match claim.await.unwrap() {
+                Ok(caller) => won.push(caller),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
+            }
+        }
+        assert_eq!(won.len(), 1, "round {round}: {won:?}");
+        let stored = one.get_record("claim", &round.to_string()).await.unwrap().unwrap();
+        assert_eq!(stored.body, won[0].to_string(), "round {round}");
+    }
+}

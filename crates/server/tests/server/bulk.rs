@@ -214,6 +214,12 @@ async fn a_restart_takes_another_input_that_is_checked_as_that_of_a_start() {
     client.put_function("count", &declaration, absent).await.unwrap();
     let call = Invoke { key: Some("c".to_owned()), ..Invoke::new("count", json_of(&json!({ "n": 1 }))) };
     let id = client.invoke(&call, Duration::ZERO).await.unwrap().id;
+    let is_begun = async {
+        while client.instance(&id, Duration::ZERO).await.unwrap().orchestration.is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, is_begun).await.expect("it does not begin");
     let wrong = Restart { input: Some(json_of(&json!(null))), force: true, ..Restart::default() };
     let refused = client.restart(&id, &wrong).await.unwrap_err();
     assert_eq!((refused.status(), refused.code()), (Some(400), Some("invalid-input")));

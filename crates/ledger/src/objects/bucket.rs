@@ -164,14 +164,6 @@ fn is_about_credentials(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Whether an option must not be written out where settings are shown.
-pub fn is_secret_option(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let is_key = name.ends_with("_key") || name == "key" || name.contains("customer_key");
-    let is_token = name.ends_with("token");
-    is_key || is_token || name.contains("secret") || name.contains("password")
-}
-
 /// An endpoint without TLS has to be allowed by name; without this the client fails at the first request only.
 fn check_http<'a>(options: impl Iterator<Item = &'a (String, String)> + Clone) -> Result<(), String> {
     let plain = options.clone().find(|(name, value)| is_about_endpoint(name) && value.starts_with("http://"));
@@ -303,34 +295,6 @@ mod tests {
         checked(&[("aws_endpoint", "http://host"), ("aws_allow_http", "true")]).unwrap();
         let error = checked(&[("azure_storage_endpoint", "http://host")]).unwrap_err();
         assert!(error.contains("set azure_allow_http"), "{error}");
-    }
-
-    #[test]
-    fn secrets_are_told_from_names() {
-        for name in [
-            "aws_secret_access_key",
-            "AWS_SESSION_TOKEN",
-            "azure_storage_account_key",
-            "azure_storage_sas_token",
-            "azure_client_secret",
-            "google_service_account_key",
-            "aws_sse_customer_key_base64",
-        ] {
-            assert!(is_secret_option(name), "{name}");
-        }
-        for name in [
-            "aws_access_key_id",
-            "aws_region",
-            "aws_endpoint",
-            "aws_web_identity_token_file",
-            "google_service_account",
-            "aws_sse_kms_key_id",
-            "azure_storage_account_name",
-            "aws_sse_bucket_key_enabled",
-            "aws_allow_http",
-        ] {
-            assert!(!is_secret_option(name), "{name}");
-        }
     }
 
     #[cfg(feature = "s3")]

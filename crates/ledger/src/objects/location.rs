@@ -44,7 +44,7 @@ impl Location<'_> {
         matches!(self.kind(), Ok(Kind::Bucket(_)))
     }
 
-    /// Opens the place. A directory is created; nothing is sent to a bucket, see [`super::Probe`].
+    /// Opens the place. A directory is created; nothing is sent to a bucket.
     ///
     /// # Errors
     /// `Invalid` when the URL or an option is wrong, `Unavailable` when the directory cannot be used.

@@ -8,7 +8,7 @@ use object_store::memory::InMemory;
 
 use super::Location;
 
-/// URL of the bucket of tests; credentials are those of the environment. `scripts/clouds.sh` sets it.
+/// URL of the bucket of tests; credentials are those of the environment.
 const BUCKET: &str = "SEGNO_TEST_BUCKET";
 
 /// An empty place that no other test uses.

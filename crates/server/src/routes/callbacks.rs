@@ -16,6 +16,7 @@ use segno_ledger::drive::{
 use segno_ledger::event::{Outcome, VisibilityState};
 use serde_json::Value;
 
+use super::instances::view;
 use crate::app::{App, AttemptCaller};
 use crate::extract::{Body, Path};
 use crate::problem::Refusal;
@@ -151,7 +152,9 @@ fn output(output: TaskOutput) -> Result<ReportedOutput, Refusal> {
     })
 }
 
+/// JSON of a worker, under the rule of every other door: what is stored can be handed to the next task and shown.
 fn json(field: &'static str, value: Option<segno_api::Json>) -> Result<Option<Value>, Refusal> {
+    value.iter().try_for_each(|value| view::checked(field, value).map(drop))?;
     let value = value.map(|value| serde_json::from_str(value.text())).transpose();
     value.map_err(|error| Refusal::field(field, error.to_string()))
 }

@@ -153,6 +153,7 @@ async fn reports_without_the_token_of_their_attempt_are_refused() {
 
 #[tokio::test]
 async fn bodies_have_budgets_and_a_form() {
+    let deep = (0..110).fold(json!(1), |inner, _| json!([inner]));
     let stand = Stand::open().await;
     let client = stand.client();
     begin(&client).await;
@@ -160,6 +161,8 @@ async fn bodies_have_budgets_and_a_form() {
     for (fields, status, code) in [
         (json!({ "outcome": "DONE" }), 400, "invalid-request"),
         (json!({ "outcome": "SUCCEEDED", "result": 1 }), 400, "invalid-request"),
+        // The next task could not be called with it.
+        (json!({ "outcome": "SUCCEEDED", "output": { "value": deep } }), 400, "payload-too-deep"),
         (json!({ "outcome": "FAILED" }), 400, "invalid-request"),
         (
             json!({ "outcome": "SUCCEEDED", "output": { "value": "x".repeat(70_000) } }),

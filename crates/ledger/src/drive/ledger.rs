@@ -54,7 +54,7 @@ struct Inner {
     graphs: Graphs,
     scopes: Mutex<HashMap<Scope, Cached>>,
     /// Writers of this process that wait until their record of the outbox is in the tables, by its id.
-    waiting: Mutex<HashMap<String, oneshot::Sender<()>>>,
+    waiting: Mutex<HashMap<String, Vec<oneshot::Sender<()>>>>,
     /// Why this process could not drive scopes, of those that it tried last without success.
     stuck: Mutex<HashMap<Scope, String>>,
 }
@@ -202,15 +202,19 @@ impl Ledger {
     pub(super) fn wait_published(&self, id: String) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|_, sender| !sender.is_closed());
-        waiting.insert(id, sender);
+        waiting.retain(|_, senders| {
+            senders.retain(|sender| !sender.is_closed());
+            !senders.is_empty()
+        });
+        // Several requests with one run key wait for the same record.
+        waiting.entry(id).or_default().push(sender);
         receiver
     }
 
     /// The events of a record are in the tables.
     pub(super) fn published(&self, id: &str) {
         let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = waiting.remove(id) {
+        for sender in waiting.remove(id).into_iter().flatten() {
             // The writer may have given up.
             let _ = sender.send(());
         }

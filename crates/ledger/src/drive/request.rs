@@ -1,5 +1,7 @@
 //! What requests about runs and backfills have in common: who, why, and waiting until they are visible.
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use segno::clock;
@@ -67,14 +69,20 @@ impl Ledger {
     pub(super) async fn until_visible(
         &self,
         scope: &Scope,
-        mut published: oneshot::Receiver<()>,
+        published: oneshot::Receiver<()>,
         shown: Shown<'_>,
     ) -> Result<bool, LedgerError> {
+        // A holder that goes away reports nothing, and a receiver must not be polled after that.
+        let mut published = pin!(async {
+            if published.await.is_err() {
+                pending::<()>().await;
+            }
+        });
         let deadline_ms = clock::deadline_ms(self.clock(), READ_AFTER_WRITE);
         let mut pause = FIRST_LOOK;
         tokio::select! {
             biased;
-            Ok(()) = &mut published => return Ok(true),
+            () = &mut published => return Ok(true),
             () = clock::sleep(self.clock(), pause) => {}
         }
         loop {
@@ -89,7 +97,7 @@ impl Ledger {
             }
             tokio::select! {
                 biased;
-                Ok(()) = &mut published => return Ok(true),
+                () = &mut published => return Ok(true),
                 () = clock::sleep(self.clock(), pause) => {}
             }
             pause = (pause * 2).min(LAST_LOOK);

@@ -24,6 +24,25 @@ fn run(dag: &str) -> StartRun {
 }
 
 #[test]
+fn starts_at_the_same_time_with_one_run_key_all_get_the_run() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        // Nobody publishes the events yet, so the starts look again and again.
+        world.publish(CHAIN).await;
+        let wanted = || StartRun { run_key: Some("monday".to_owned()), ..run("chain") };
+        let runs = world.ledger.runs();
+        let start = || runs.start(&world.scope, wanted());
+        let (a, b, c) = futures_util::join!(start(), start(), start());
+        let started = [a.unwrap(), b.unwrap(), c.unwrap()];
+        assert_eq!(started.iter().filter(|run| run.is_new).count(), 1, "{started:?}");
+        assert!(started.iter().all(|run| run.run_id == started[0].run_id && !run.visible), "{started:?}");
+        let _process = world.process("a").await;
+        let ended = world.until_ended(&started[0].run_id).await;
+        assert_eq!(ended.state, RunState::Succeeded);
+    });
+}
+
+#[test]
 fn a_run_calls_its_tasks_in_order_with_the_outputs_of_upstream_tasks() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());

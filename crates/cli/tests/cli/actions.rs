@@ -18,7 +18,7 @@ async fn until(server: &Process, arguments: &[&str], is_there: impl Fn(&Value) -
             if is_there(&answer) {
                 return answer;
             }
-            tokio::task::yield_now().await;
+            crate::process::look_again().await;
         }
     };
     clock::timeout(&SystemClock, PATIENCE, look)

@@ -89,7 +89,7 @@ async fn kill_again_and_again<F: Future<Output = ()> + Send + 'static>(
         }
         let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
         while book.count.load(Ordering::SeqCst) < enough {
-            tokio::task::yield_now().await;
+            crate::process::look_again().await;
         }
         server.kill();
         while let Some(ended) = clients.join_next().await {
@@ -165,7 +165,7 @@ async fn a_repeated_start_gets_its_first_answer_as_soon_as_the_server_is_back() 
             clients.spawn(start_with_keys(client, book.clone(), (round, number), unanswered.clone()));
         }
         while book.count.load(Ordering::SeqCst) < enough {
-            tokio::task::yield_now().await;
+            crate::process::look_again().await;
         }
         server.kill();
         while let Some(ended) = clients.join_next().await {
@@ -383,7 +383,7 @@ where
         }
         let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
         while book.count.load(Ordering::SeqCst) < enough {
-            tokio::task::yield_now().await;
+            crate::process::look_again().await;
         }
         server.kill();
         callers.join_all().await;

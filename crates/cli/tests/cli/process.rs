@@ -3,8 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
+use segno::clock::{self, SystemClock};
 use serde_json::Value;
+
+/// The pause before a test looks again for what it waits for: a test that does not pause takes the processor from the
+/// processes that it watches.
+pub async fn look_again() {
+    clock::sleep(&SystemClock, Duration::from_millis(2)).await;
+}
 
 /// The binary, with nothing of the machine that runs the tests.
 pub fn segno() -> Command {

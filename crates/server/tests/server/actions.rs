@@ -36,7 +36,7 @@ async fn ended(client: &segno_api::Client, id: &str) -> Action {
             if !matches!(action.status, ActionStatus::Pending | ActionStatus::Running) {
                 return action;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await.expect("it takes too long")
@@ -121,7 +121,7 @@ async fn running_one_that_runs_already_shows_it_and_starts_nothing() {
     }
     let look = async {
         while client.action(&made.id).await.unwrap().status != ActionStatus::Running {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await.expect("it takes too long");
@@ -139,7 +139,7 @@ async fn one_that_runs_is_told_to_stop() {
     let made = client.create_action(&call("slow", "{\"seconds\":3000}", None)).await.unwrap();
     let look = async {
         while client.action(&made.id).await.unwrap().status != ActionStatus::Running {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await.expect("it takes too long");

@@ -23,7 +23,7 @@ async fn nodes(stand: &Stand, count: usize) -> Vec<(String, NodeState)> {
             if nodes.len() >= count {
                 return nodes.into_iter().map(|node| (node.node, node.state)).collect();
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("no node writes itself down")
@@ -75,7 +75,7 @@ async fn a_node_that_vanished_is_a_problem_and_one_that_stopped_is_none() {
             if found == of(NodeState::Lost) {
                 return;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, lost).await.expect("the killed node is lost");
@@ -91,7 +91,7 @@ async fn a_node_that_vanished_is_a_problem_and_one_that_stopped_is_none() {
                 return;
             }
             clock.advance(Duration::from_secs(2));
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, gone).await.expect("after an hour it is forgotten");

@@ -79,7 +79,7 @@ impl Archiving {
     async fn until(&self, is_so: impl AsyncFn() -> bool) {
         let wait = async {
             while !is_so().await {
-                tokio::task::yield_now().await;
+                crate::stand::look_again().await;
             }
         };
         segno::clock::timeout(&SystemClock, PATIENCE, wait).await.expect("it does not happen");

@@ -118,7 +118,7 @@ async fn a_call_takes_no_messages_whatever_its_id_is() {
                 // The start is stored; its first turn may not be.
                 Err(error) => assert_eq!(error.code(), Some("instance-running"), "{error}"),
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let copy = segno::clock::timeout(&SystemClock, PATIENCE, restarted).await.expect("it begins");
@@ -162,7 +162,7 @@ async fn messages_of_a_program_on_the_same_store_do_not_hide_the_attempts_of_a_c
         }
         let recorded = async {
             while engine.execution(&stored, 1).await.unwrap().event_count < failures + messages {
-                tokio::task::yield_now().await;
+                crate::stand::look_again().await;
             }
         };
         segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, recorded).await.unwrap();

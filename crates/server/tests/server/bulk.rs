@@ -58,7 +58,7 @@ async fn start_insisting(client: &Client, id: &str) {
             if waits.iter().any(|wait| wait.state == Some(WaitState::Delayed)) {
                 return;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let clock = segno::clock::SystemClock;
@@ -216,7 +216,7 @@ async fn a_restart_takes_another_input_that_is_checked_as_that_of_a_start() {
     let id = client.invoke(&call, Duration::ZERO).await.unwrap().id;
     let is_begun = async {
         while client.instance(&id, Duration::ZERO).await.unwrap().orchestration.is_none() {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, is_begun).await.expect("it does not begin");

@@ -86,7 +86,7 @@ async fn a_message_that_cannot_be_taken_is_inspected_resubmitted_and_discarded()
         if let Some(letter) = client.bus_dead_letters(RESULTS, None).await.unwrap().dead_letters.pop() {
             return letter;
         }
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     };
     let within = async |what| clock::timeout(&SystemClock, PATIENCE, what).await.expect("no dead letter");
     let first = within(letter()).await;

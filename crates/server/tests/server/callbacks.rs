@@ -193,7 +193,7 @@ async fn a_worker_learns_from_its_heartbeat_that_the_run_was_cancelled() {
     assert_eq!(worker.post("started", json!({})).await.0, 200);
     let is_running = async {
         while client.run_task(&run, "load").await.unwrap().task.status != TaskStatus::Running {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, is_running).await.expect("it does not run");

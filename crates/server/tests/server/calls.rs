@@ -35,7 +35,7 @@ async fn until(client: &Client, id: &str, is_so: impl Fn(&CallDetails) -> bool) 
             let shown = client.instance(id, Duration::ZERO).await.unwrap();
             match shown.call {
                 Some(call) if is_so(&call) => return *call,
-                _ => tokio::task::yield_now().await,
+                _ => crate::stand::look_again().await,
             }
         }
     };
@@ -65,7 +65,7 @@ async fn calls_are_listed_and_found_by_their_function_and_show_what_made_them() 
             if found.len() == 4 && found.iter().all(|call| call.status == Status::Completed) {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let found = segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, found).await.unwrap();

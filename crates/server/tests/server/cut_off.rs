@@ -80,7 +80,7 @@ async fn cut_off(case: &Case, number: i64, fault: Fault) -> bool {
     // An instance is listed from its first turn on.
     let listed = async {
         while rows(&second, case.listing).await < case.rows {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("it is listed");

@@ -29,7 +29,7 @@ async fn stand_with_worker() -> Stand {
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let look = async {
         while !holds().await {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     clock::timeout(&SystemClock, PATIENCE, look).await.unwrap_or_else(|| panic!("{what}"));

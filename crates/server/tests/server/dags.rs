@@ -135,7 +135,7 @@ async fn ended_backfill(client: &Client, id: &str) -> Backfill {
             {
                 return backfill;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     clock::timeout(&SystemClock, PATIENCE, look).await.expect("the backfill does not end")
@@ -161,7 +161,7 @@ pub async fn ended(client: &Client, id: &str) -> RunDetails {
             {
                 return details;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     clock::timeout(&SystemClock, PATIENCE, look).await.expect("the run does not end")

@@ -70,7 +70,7 @@ async fn check_pool_worker(program: &str, file: &str) {
     let key = stand.key(Role::Worker, "default", "default").await;
     let _worker = worker_of(program, file, &[&stand.url(""), "Cloud-01"], &key);
     while client.pools(None).await.unwrap().pools.is_empty() {
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     }
     let call =
         Invoke { pool: Some("Cloud-01".to_owned()), ..Invoke::new("word-count", json_of(&json!("a b"))) };
@@ -100,7 +100,7 @@ async fn work_of_a_worker_that_is_killed_is_taken_over() {
     let id = client.invoke(&Invoke::new("await-file", json_of(&path)), Duration::ZERO).await.unwrap().id;
     // It has the call, and waits for a file that does not come.
     while client.workers(None).await.unwrap().workers.iter().all(|row| row.in_flight == 0) {
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     }
     first.kill().await.unwrap();
     std::fs::write(&path, "taken over").unwrap();

@@ -197,7 +197,7 @@ async fn a_start_has_its_entry_before_its_end_is_waited_for() {
         };
         let wanted = if key.is_some() { 2 } else { 1 };
         while entries().await < wanted {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
         assert!(!call.is_finished(), "it waits for an end that does not come");
         call.abort();

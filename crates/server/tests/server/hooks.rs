@@ -64,7 +64,7 @@ impl World {
             if matches!(last, Some("completed" | "failed")) {
                 return detail;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     }
 }

@@ -279,7 +279,7 @@ async fn actions_and_recurring_actions() {
             assert!(made.contains(text), "{}: {made}", case.name);
             let path = format!("/v1/actions/{}", field(&made, "id"));
             while !world.send("GET", &path, "").await.1.contains("\"completed\"") {
-                tokio::task::yield_now().await;
+                crate::stand::look_again().await;
             }
             let (_, done) = world.send("GET", &path, "").await;
             assert_eq!(done.matches(text.as_str()).count(), 2, "input and result, {}: {done}", case.name);
@@ -347,7 +347,7 @@ async fn webhooks_and_declarations() {
         let path = format!("/v1/hooks/default/h/payloads/{}", field(&answer, "id"));
         if case.refused.is_none() {
             while !world.send("GET", &path, "").await.1.contains("\"completed\"") {
-                tokio::task::yield_now().await;
+                crate::stand::look_again().await;
             }
             world.shows(&[&path, "/v1/actions"], case).await;
         }

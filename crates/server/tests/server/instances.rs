@@ -123,7 +123,7 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
     assert!(first.events.iter().any(|event| event.kind == "OrchestrationFailed"), "{first:?}");
     // An execution that has not begun cannot be replaced by force.
     while client.history("cancelled", Some(2), 0).await.unwrap().events.is_empty() {
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     }
     let by_force = Restart { force: true, ..Restart::default() };
     client.restart("cancelled", &by_force).await.unwrap();
@@ -328,7 +328,7 @@ async fn a_start_that_no_node_could_run_is_refused_with_the_nearest_names() {
     let store = ground.of_another_node().await.store;
     let node = Runtime::builder(store.clone()).registry(registry).start().await.unwrap();
     while !segno::published::is_published(&*store, "gret").await.unwrap() {
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     }
     node.shutdown(Duration::ZERO).await;
     client.start(&named("gret"), None, Duration::ZERO).await.unwrap();
@@ -391,7 +391,7 @@ async fn an_input_that_is_left_out_is_null_at_every_door() {
                         assert!(action["tool_input"].is_null(), "{action}");
                         match action["instance"].as_str() {
                             Some(instance) => return instance.to_owned(),
-                            None => tokio::task::yield_now().await,
+                            None => crate::stand::look_again().await,
                         }
                     }
                 };

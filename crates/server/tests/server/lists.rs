@@ -77,7 +77,7 @@ async fn furnish(stand: &Stand) -> DagRuns {
         let batch = client.create_batch(&serde_json::from_value(batch).unwrap()).await.unwrap();
         let is_stored = async {
             while client.batch_members(batch.id, None).await.unwrap().members.len() < 2 {
-                tokio::task::yield_now().await;
+                crate::stand::look_again().await;
             }
         };
         segno::clock::timeout(&SystemClock, PATIENCE, is_stored).await.expect("members are not stored");

@@ -170,7 +170,7 @@ async fn a_list_of_schedules_has_their_last_outcomes() {
             if recent.iter().all(|entry| entry["outcome"] == "completed") {
                 return recent;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let clock = segno::clock::SystemClock;
@@ -206,7 +206,7 @@ async fn an_orchestration_shows_its_schemas_and_a_start_that_does_not_fit_is_ref
                 return names;
             }
             // The node publishes its names after its start.
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let names = segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, listed).await.unwrap();

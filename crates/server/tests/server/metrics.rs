@@ -141,7 +141,7 @@ async fn what_is_scraped_is_what_the_page_describes() {
             if looked.iter().all(|name| scrape.types.contains_key(*name)) {
                 break scrape;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let scrape = clock::timeout(&SystemClock, PATIENCE, scrape).await.expect("they look");

@@ -116,7 +116,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
         client.start(&crate::stand::greet(id, &waiting), None, Duration::ZERO).await.unwrap();
         let is_begun = async {
             while client.instance(id, Duration::ZERO).await.unwrap().orchestration.is_none() {
-                tokio::task::yield_now().await;
+                crate::stand::look_again().await;
             }
         };
         segno::clock::timeout(&SystemClock, PATIENCE, is_begun).await.expect("it does not begin");
@@ -426,7 +426,7 @@ async fn waiting_retry(client: &Client) -> String {
     let look = serde_json::from_value(look).unwrap();
     let is_waiting = async {
         while client.bulk(&look).await.unwrap().would_change != Some(1) {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, is_waiting).await.expect("it does not wait");

@@ -58,7 +58,7 @@ async fn until<T>(look: impl AsyncFn() -> T, is_so: impl Fn(&T) -> bool) -> T {
             if is_so(&found) {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, looked).await.expect("it does not come to that")

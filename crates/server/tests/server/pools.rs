@@ -182,7 +182,7 @@ async fn a_fetch_that_waits_gets_nothing_of_a_pool_that_was_paused_meanwhile() {
         async move { fetch(&client, "Cloud-01", 2_000).await }
     });
     while client.workers(None).await.unwrap().workers.is_empty() {
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     }
     client.pause_pool("Cloud-01", &PausePool::default()).await.unwrap();
     begin(&client, "Cloud-01", "New-EntraUser").await;
@@ -240,7 +240,7 @@ async fn a_call_says_what_its_pool_waits_for() {
             .call
             .is_none_or(|call| call.state == CallState::Settling)
         {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, until_queued).await.expect("it is not queued");

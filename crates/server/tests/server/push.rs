@@ -169,7 +169,7 @@ async fn a_call_that_a_worker_has_accepted_is_its_own_after_a_crash_of_the_serve
         if next.store.get_queue_depths().await.unwrap().locked == 1 {
             break next;
         }
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     };
     let stand = Stand::on(settings(Authentication::None), &next).await;
     let answer = CompleteWork { lease: item.lease, result: json_of(&json!("later")) };

@@ -57,7 +57,7 @@ async fn history_with(
             if is_there(&history) {
                 return history;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await.expect("it takes too long")

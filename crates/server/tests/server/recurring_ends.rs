@@ -74,7 +74,7 @@ async fn ends_of_many_runs_on_two_nodes_do_not_conflict_and_count_once() {
             if ended == runs && is_taken_in {
                 return;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     timeout(&SystemClock, PATIENCE, look).await.expect("the runs do not end");

@@ -19,7 +19,7 @@ async fn refused(stand: &Stand, scope: (&str, &str), count: usize) -> Vec<AuditE
             if entries.len() >= count {
                 return entries;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("there are too few entries")
@@ -119,7 +119,7 @@ async fn a_flood_of_refusals_does_not_fill_the_log() {
             if entries.iter().any(|entry| entry.key.as_deref() == own) {
                 return entries;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let entries = segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("it is not entered");

@@ -98,7 +98,7 @@ async fn check_worker(program: &str, file: &str) {
     let _worker = worker_at(program, file, &address, "key");
     let look = async {
         while flaky.came("complete").len() < 3 {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let repeated = segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await;

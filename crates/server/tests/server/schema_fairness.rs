@@ -131,7 +131,7 @@ async fn a_tenant_with_slow_schemas_holds_up_no_other() {
         let (status, _) = caller.send("POST", "/v1/hooks/default/h?tenant=quick", &json!(1)).await;
         assert_eq!(status, 202);
         while !caller.actions("quick").await.contains("running") {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
         let slow = caller.actions("slow").await;
         assert!(slow.contains("pending"), "the slow tenant was served first: {slow}");

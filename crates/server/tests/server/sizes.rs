@@ -77,7 +77,7 @@ impl World {
         loop {
             let (_, action) = self.send("GET", &path, String::new()).await;
             match action["status"]["type"].as_str().or(action["status"].as_str()) {
-                Some("pending" | "running") => tokio::task::yield_now().await,
+                Some("pending" | "running") => crate::stand::look_again().await,
                 _ => {
                     let text = action["status"].to_string();
                     assert!(text.contains("completed"), "{}", &text[..text.len().min(500)]);
@@ -206,7 +206,7 @@ async fn an_occurrence_of_the_largest_size_runs() {
                 Some(entry) if !entry["outcome"].is_null() || entry["decision"] == "refused" => {
                     return entry.clone();
                 }
-                _ => tokio::task::yield_now().await,
+                _ => crate::stand::look_again().await,
             }
         }
     };

@@ -224,7 +224,7 @@ async fn batches_have_members_phases_and_steps() {
         while rows(&client, "SELECT count(*) FROM batches WHERE is_sealed = 1 AND members_active = 2").await
             != "1"
         {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, sealed).await.expect("the batch is not sealed");

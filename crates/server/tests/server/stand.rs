@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::RegistryBuilder;
-use segno::clock::{Clock, SystemClock};
+use segno::clock::{self, Clock, SystemClock};
 use segno::store::memory::MemoryStore;
 use segno::store::{Expect, OrchestratorMessage, RecordBatch, RecordWrite, Store};
 use segno_api::Json;
@@ -22,6 +22,12 @@ use segno_server::{Server, ServerBuilder, bind, samples};
 use segno_stores::StoreUrl;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+
+/// The pause before a test looks again over HTTP for what it waits for: a test that does not pause takes the
+/// processor from the server that it watches.
+pub async fn look_again() {
+    clock::sleep(&SystemClock, Duration::from_millis(5)).await;
+}
 
 /// Longer than anything here takes, however busy the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -90,7 +96,7 @@ impl Ground {
         let reopened = async {
             // The last handle closes it.
             while url.open().await.is_err() {
-                tokio::task::yield_now().await;
+                look_again().await;
             }
         };
         segno::clock::timeout(&SystemClock, PATIENCE, reopened).await.expect("the store is not closed");
@@ -269,7 +275,7 @@ impl Stand {
                 if page.dead_letters.len() >= count {
                     return page.dead_letters;
                 }
-                tokio::task::yield_now().await;
+                look_again().await;
             }
         };
         segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("nothing is given up")

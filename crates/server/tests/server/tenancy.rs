@@ -237,7 +237,7 @@ async fn furnish_batch(stand: &Stand, client: &Client) -> [String; 3] {
     let batch = client.create_batch(&serde_json::from_value(batch).unwrap()).await.unwrap().id;
     let is_sealed = async {
         while !client.batch(batch).await.unwrap().batch.is_sealed {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, is_sealed).await.expect("members are not stored");
@@ -264,7 +264,7 @@ async fn furnish_dag(client: &Client) -> [String; 2] {
     let run = client.start_run(&serde_json::from_value(wanted).unwrap(), None).await.unwrap().id;
     let ended = async {
         while !client.run(&run).await.is_ok_and(|details| details.run.status.is_final()) {
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, ended).await.expect("the run does not end");

@@ -28,7 +28,7 @@ async fn requests_that_wait_leave_connections_for_others() {
         if answer.status() == 429 {
             break answer;
         }
-        tokio::task::yield_now().await;
+        crate::stand::look_again().await;
     };
     assert_eq!(refused.headers()["retry-after"], "1");
     let problem: serde_json::Value = refused.json().await.unwrap();

@@ -23,7 +23,7 @@ fn unknown_execution(operation: &'static str, instance: &str, execution_id: u64)
 
 impl EmbeddedStore {
     async fn row(&self, operation: &'static str, instance: &str) -> Result<InstanceRow, ProviderError> {
-        let row = self.core().look(operation, |state, _| state.tables.instance(instance)).await?;
+        let row = self.core().look(operation, |state, _| state.instance(instance)).await?;
         let unknown =
             || ProviderError::new(ErrorKind::NotFound, operation, format!("there is no instance {instance}"));
         row.ok_or_else(unknown)
@@ -33,9 +33,15 @@ impl EmbeddedStore {
 #[async_trait]
 impl ProviderAdmin for EmbeddedStore {
     async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
-        let page = self.core().look("query_instances", |state, _| state.tables.page(&query)).await?;
-        let reasons = page.unreadable.iter().map(|row| &row.reason).chain(&page.damaged);
-        reasons.for_each(|what| self.core().damage.note(what));
+        let found = self.core().look("query_instances", |state, _| {
+            let page = state.tables.page(&query, &state.apart)?;
+            // What is not durable yet is not damaged.
+            let damaged = page.unreadable.iter().filter(|row| !state.apart.has(&row.instance_id));
+            let damage: Vec<String> = damaged.map(|row| &row.reason).chain(&page.damaged).cloned().collect();
+            Ok((page, damage))
+        });
+        let (page, damage) = found.await?;
+        damage.iter().for_each(|what| self.core().damage.note(what));
         Ok(page)
     }
 
@@ -50,7 +56,7 @@ impl ProviderAdmin for EmbeddedStore {
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
         let found = self.core().look("list_executions", |state, _| {
-            let Some(row) = state.tables.instance(instance)? else { return Ok(Vec::new()) };
+            let Some(row) = state.instance(instance)? else { return Ok(Vec::new()) };
             let mut ids: Vec<u64> =
                 state.tables.earlier_executions(instance)?.iter().map(|row| row.execution_id).collect();
             ids.push(row.current.execution_id);
@@ -66,7 +72,7 @@ impl ProviderAdmin for EmbeddedStore {
     ) -> Result<Vec<StoredEvent>, ProviderError> {
         const OPERATION: &str = "read_history_with_execution_id";
         let found = self.core().look(OPERATION, |state, _| {
-            let exists = state.tables.execution(instance, execution_id)?.is_some();
+            let exists = state.execution(instance, execution_id)?.is_some();
             Ok(exists.then(|| state.tables.history(instance, execution_id)))
         });
         let history = found.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))?;
@@ -77,7 +83,7 @@ impl ProviderAdmin for EmbeddedStore {
         const OPERATION: &str = "read_history_page";
         let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
         let page = self.core().look(OPERATION, |state, _| {
-            let exists = state.tables.execution(instance, execution_id)?.is_some();
+            let exists = state.execution(instance, execution_id)?.is_some();
             exists.then(|| state.tables.history_page(&query)).transpose()
         });
         page.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))
@@ -90,7 +96,7 @@ impl ProviderAdmin for EmbeddedStore {
         const OPERATION: &str = "read_history_around_damage";
         let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
         let page = self.core().look(OPERATION, |state, _| {
-            let Some(row) = state.tables.execution(instance, execution_id)? else { return Ok(None) };
+            let Some(row) = state.execution(instance, execution_id)? else { return Ok(None) };
             let mut read = state.tables.history_around_damage(&query)?;
             // Events have numbers without gaps, so damage behind the last one hides nothing.
             let is_past_end = |gap: &UnreadableEvents| {
@@ -120,8 +126,7 @@ impl ProviderAdmin for EmbeddedStore {
         execution_id: u64,
     ) -> Result<ExecutionInfo, ProviderError> {
         const OPERATION: &str = "get_execution_info";
-        let row =
-            self.core().look(OPERATION, |state, _| state.tables.execution(instance, execution_id)).await?;
+        let row = self.core().look(OPERATION, |state, _| state.execution(instance, execution_id)).await?;
         let row = row.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))?;
         Ok(row.info())
     }
@@ -147,11 +152,16 @@ impl ProviderAdmin for EmbeddedStore {
     }
 
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
-        self.core().look("list_children", |state, _| state.tables.children(instance)).await
+        let children = self.core().look("list_children", |state, _| {
+            state.apart.check(instance)?;
+            state.tables.children(instance)
+        });
+        children.await
     }
 
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
-        let read = |state: &mut crate::state::State, now_ms| {
+        let read = |state: &mut State, now_ms| {
+            state.apart.check(instance)?;
             Ok(state.orchestrations.guarded_start_ms(instance, now_ms))
         };
         self.core().look("queued_start_ms", read).await
@@ -159,8 +169,10 @@ impl ProviderAdmin for EmbeddedStore {
 
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
         // As with the depths: durable first, and then at this moment.
-        self.core().look("queued_activities", |_, _| Ok(())).await?;
-        Ok(self.core().change(|state, _| state.work.of_instance(instance)))
+        const OPERATION: &str = "queued_activities";
+        self.core().look(OPERATION, |_, _| Ok(())).await?;
+        let found = self.core().change(|state, now_ms| state.queued_activities(instance, now_ms));
+        found.map_err(|error| error.at(OPERATION))
     }
 
     async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError> {

@@ -69,6 +69,11 @@ impl Batch {
         self
     }
 
+    /// The changes, in order.
+    pub fn changes(&self) -> Result<Vec<Logged>, Undecodable> {
+        decode(&self.bytes[RECORD_HEADER_BYTES..])
+    }
+
     /// The record with its header to be filled in.
     pub fn record_mut(&mut self) -> &mut [u8] {
         &mut self.bytes

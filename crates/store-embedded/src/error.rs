@@ -128,7 +128,7 @@ impl From<RowError> for OpenError {
     fn from(error: RowError) -> Self {
         match error {
             RowError::Corrupt(what) => OpenError::Corrupt(what),
-            RowError::Unreadable(what) => OpenError::Io(io::Error::other(what)),
+            RowError::Unreadable(what) | RowError::NotDurable(what) => OpenError::Io(io::Error::other(what)),
         }
     }
 }
@@ -147,6 +147,9 @@ pub enum RowError {
     /// The disk refused to give it.
     #[error("{0}")]
     Unreadable(String),
+    /// Its last change is not on disk, and the store refuses writes; see [`Apart`](crate::apart::Apart).
+    #[error("{0}")]
+    NotDurable(String),
 }
 
 impl RowError {
@@ -164,6 +167,7 @@ impl RowError {
                 ProviderError::unavailable(operation, text)
                     .in_condition("the disk of the store cannot be read")
             }
+            RowError::NotDurable(why) => ProviderError::unavailable(operation, why.clone()).in_condition(why),
         }
     }
 }

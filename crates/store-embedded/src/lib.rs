@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `store` | opening, closing, the two threads |
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
-//! | `shared`, `desk`, `committing`, `submitted`, `starting`, `waiting`, `leasing`, `unsynced`, `refusal` | how an operation runs and what it waits for |
+//! | `shared`, `desk`, `committing`, `submitted`, `starting`, `waiting`, `leasing`, `unsynced`, `refusal`, `apart` | how an operation runs, what it waits for, and what is not durable |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `view`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `restart`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `recent`, `rows`, `overlay`, `base`, `stored`, `packed`, `facts` | rows in layers: changes in memory over redb |
@@ -27,6 +27,7 @@
 
 mod admin;
 mod agreement;
+mod apart;
 mod around;
 mod aside;
 #[cfg(test)]

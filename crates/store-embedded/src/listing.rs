@@ -7,6 +7,8 @@
 //! Damage hides nothing else. An index with damage leaves the race; when all have, the rows
 //! themselves are read in id order, which costs as much as there are instances. A row that cannot
 //! be read is listed by the id that an index has for it.
+//!
+//! Instances that are [set apart](Apart) are listed like those: their rows show a change that may be lost.
 
 use std::cmp::Reverse;
 use std::iter::Peekable;
@@ -19,6 +21,7 @@ use segno::store::{
     UnreadableInstance,
 };
 
+use crate::apart::Apart;
 use crate::error::RowError;
 use crate::instance_row::InstanceRow;
 use crate::keys::{self, AgeIndex, Key};
@@ -134,12 +137,17 @@ impl Tables {
     }
 
     /// A page of a listing.
-    pub fn page(&self, query: &InstanceQuery) -> Result<InstancePage, RowError> {
+    pub fn page(&self, query: &InstanceQuery, apart: &Apart) -> Result<InstancePage, RowError> {
         if query.limit == 0 || query.created_before_ms == Some(0) {
             return Ok(InstancePage::default());
         }
         // One more than asked for tells whether another page follows.
-        let Selected { mut rows, damaged } = self.select(query, query.limit.saturating_add(1))?;
+        let most = query.limit.saturating_add(1);
+        let Selected { mut rows, damaged } = self.select(query, apart, most)?;
+        if !apart.is_empty() {
+            self.add_apart(query, apart, &mut rows)?;
+            rows.truncate(most);
+        }
         let more = rows.len() > query.limit;
         rows.truncate(query.limit);
         let next = rows.last().filter(|_| more).map(|last| {
@@ -156,7 +164,33 @@ impl Tables {
         Ok(page)
     }
 
-    fn select(&self, query: &InstanceQuery, most: usize) -> Result<Selected, RowError> {
+    /// Adds what is set apart to what was found, where it belongs. States and labels may be those of the change that is
+    /// not durable, so they do not count; all else stays as it is for good.
+    fn add_apart(
+        &self,
+        query: &InstanceQuery,
+        apart: &Apart,
+        rows: &mut Vec<Listed>,
+    ) -> Result<(), RowError> {
+        let lasting =
+            InstanceQuery { statuses: Default::default(), labels: Default::default(), ..query.clone() };
+        for id in apart.instances() {
+            let row = match self.instance(id) {
+                Err(RowError::Corrupt(_)) => continue,
+                row => row?,
+            };
+            let Some(found) = row.map(|row| listed(row.info(id))) else { continue };
+            if matches(&lasting, &found) && is_behind_cursor(query, &found) {
+                let (Reverse(created_at_ms), _) = found.place();
+                let (instance_id, reason) = (id.to_owned(), apart.reason().to_owned());
+                rows.push(Listed::Unreadable(UnreadableInstance { instance_id, created_at_ms, reason }));
+            }
+        }
+        rows.sort_unstable_by(|one, other| one.place().cmp(&other.place()));
+        Ok(())
+    }
+
+    fn select(&self, query: &InstanceQuery, apart: &Apart, most: usize) -> Result<Selected, RowError> {
         let with_prefix = |entry: AgeIndex<'_>| (entry.prefix(), start_of(query, entry));
         let indexes: Vec<Vec<(Key, Bound<Key>)>> = indexes_of(query)
             .into_iter()
@@ -198,7 +232,7 @@ impl Tables {
             }
             let mut place = 0;
             while let Some(walk) = walks.get_mut(place) {
-                match self.step(walk, query) {
+                match self.step(walk, query, apart) {
                     Ok(Step::On) if walk.order == Order::Id || walk.found.len() < most => place += 1,
                     Ok(_) => return Ok(walk.selected(most)),
                     Err(RowError::Corrupt(_)) => drop(walks.remove(place)),
@@ -209,7 +243,7 @@ impl Tables {
     }
 
     /// One step of a walk. Damage of what it walks over is an error, except for a last resort.
-    fn step(&self, walk: &mut Walk<'_>, query: &InstanceQuery) -> Result<Step, RowError> {
+    fn step(&self, walk: &mut Walk<'_>, query: &InstanceQuery, apart: &Apart) -> Result<Step, RowError> {
         let Some(entry) = walk.next() else { return Ok(Step::End) };
         let (key, value) = match entry {
             Err(RowError::Corrupt(why)) if walk.is_last_resort => {
@@ -243,7 +277,8 @@ impl Tables {
         // An entry that outlived its row, which was replaced over damage, leads to an instance that
         // was found already.
         let is_found = walk.found.last().is_some_and(|last| last.place() == found.place());
-        if !is_found && matches(query, &found) && is_behind_cursor(query, &found) {
+        let is_apart = apart.has(found.place().1);
+        if !is_found && !is_apart && matches(query, &found) && is_behind_cursor(query, &found) {
             walk.found.push(found);
         }
         Ok(Step::On)

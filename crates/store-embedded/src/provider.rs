@@ -118,7 +118,7 @@ impl Provider for EmbeddedStore {
     async fn read(&self, instance: &str) -> Result<Vec<StoredEvent>, ProviderError> {
         const OPERATION: &str = "read";
         let read = |state: &mut State, _| {
-            let row = state.tables.instance(instance)?;
+            let row = state.instance(instance)?;
             Ok(row.map(|row| state.tables.history(instance, row.current.execution_id)))
         };
         match self.core().look(OPERATION, read).await? {
@@ -133,7 +133,10 @@ impl Provider for EmbeddedStore {
         execution_id: u64,
     ) -> Result<Vec<StoredEvent>, ProviderError> {
         const OPERATION: &str = "read_with_execution";
-        let read = |state: &mut State, _| Ok(state.tables.history(instance, execution_id));
+        let read = |state: &mut State, _| {
+            state.apart.check(instance)?;
+            Ok(state.tables.history(instance, execution_id))
+        };
         self.core().look(OPERATION, read).await?.read().map_err(|error| error.at(OPERATION))
     }
 
@@ -270,7 +273,7 @@ impl Provider for EmbeddedStore {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<Bytes>, u64)>, ProviderError> {
-        let row = self.core().look("get_custom_status", |state, _| state.tables.instance(instance)).await?;
+        let row = self.core().look("get_custom_status", |state, _| state.instance(instance)).await?;
         let news = row.filter(|row| row.custom_status_version > last_seen_version);
         Ok(news.map(|row| (row.custom_status, row.custom_status_version)))
     }

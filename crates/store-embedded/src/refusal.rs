@@ -61,6 +61,11 @@ impl Refusal {
         Refusal { kind: ErrorKind::Closed, message, condition: None, passes: false }
     }
 
+    /// What every caller may know of it.
+    pub fn condition(&self) -> &str {
+        self.condition.as_deref().unwrap_or(&self.message)
+    }
+
     /// The error of an operation that was refused.
     pub fn at(&self, operation: &'static str) -> ProviderError {
         let error = ProviderError::new(self.kind, operation, self.message.clone());

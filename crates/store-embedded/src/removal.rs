@@ -167,7 +167,10 @@ impl State {
                 break;
             }
             considered += 1;
-            page.trees.extend(past_damage(self.ended_versions(id))?.flatten());
+            // Nor is a tree listed whose end may be lost.
+            let tree = past_damage(self.ended_versions(id))?.flatten();
+            page.trees
+                .extend(tree.filter(|tree| !tree.iter().any(|found| self.apart.has(&found.instance_id))));
             last = Some(EndedCursor { completed_at_ms, instance_id: id.to_owned() });
         }
         Ok(page)

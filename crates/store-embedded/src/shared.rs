@@ -9,6 +9,7 @@ use segno::store::ProviderError;
 use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
 use tokio::sync::{Notify, oneshot};
 
+use crate::batch::Batch;
 use crate::bell::Bell;
 use crate::damage::KnownDamage;
 use crate::desk::Desk;
@@ -269,7 +270,16 @@ impl Core {
 
     /// Tells everybody who waits for a batch that it will not be durable for now.
     pub fn refuse(&self, refusal: Refusal) {
+        self.refuse_batch(refusal, None);
+    }
+
+    /// The same with the batch that could not be written.
+    pub fn refuse_batch(&self, refusal: Refusal, batch: Option<&Batch>) {
         let mut shared = self.lock();
+        // While a refusal stands, no commit changes anything.
+        if shared.refusal.is_none() {
+            shared.state.set_apart(refusal.condition(), batch);
+        }
         let mut waiting = std::mem::take(&mut shared.writing);
         waiting.append(&mut shared.filling);
         // A store that only reads does so until it is reopened, even if its disk is full as well.

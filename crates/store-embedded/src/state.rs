@@ -16,6 +16,7 @@ use segno::store::{
     OrchestrationItem, QueueDepths, ResidentExecutions,
 };
 
+use crate::apart::Apart;
 use crate::error::RowError;
 use crate::facts::TOKENS;
 use crate::instance_row::InstanceRow;
@@ -53,6 +54,8 @@ pub struct State {
     /// Watched instances that the next batch changes, as the commit left them.
     pub watched: Vec<Met>,
     pub unsynced: Unsynced,
+    /// Instances whose last change is not durable, while the store refuses writes.
+    pub apart: Apart,
     /// Fetches for leases that wait.
     pub lessees: Lessees,
     tokens: Sequence,
@@ -170,6 +173,7 @@ impl State {
             watches: Watches::default(),
             watched: Vec::new(),
             unsynced: Unsynced::new(next_sequence),
+            apart: Apart::default(),
             lessees: Lessees::default(),
             tokens: Sequence::after(restored.tokens_reserved),
             tokens_reserved: restored.tokens_reserved,
@@ -222,7 +226,7 @@ impl State {
                     self.records.forget_expiry(expires_at_ms, &kind, &id);
                     continue;
                 }
-                Err(RowError::Unreadable(_)) => break,
+                Err(RowError::Unreadable(_) | RowError::NotDurable(_)) => break,
             };
             self.tables.set_record((&kind, &id), Some(&old), None);
             self.records.change((&kind, &id), Some(&old), None);

@@ -90,6 +90,19 @@ impl Unsynced {
         held.map(|(_, visible_at_ms)| *visible_at_ms = now_ms).is_some()
     }
 
+    /// From when on an activity is shown that is held back, once it is durable.
+    pub fn held_until_ms(&self, item_id: u64) -> Option<u64> {
+        let stages = std::iter::once(&self.filling).chain(&self.writing);
+        let mut items = stages.flat_map(|stage| &stage.items);
+        items.find(|(id, _)| *id == item_id).map(|(_, visible_at_ms)| *visible_at_ms)
+    }
+
+    /// Instances that changed in either batch; one may come twice.
+    pub fn changed_instances(&self) -> impl Iterator<Item = &str> {
+        let stages = std::iter::once(&self.filling).chain(&self.writing);
+        stages.flat_map(|stage| stage.instances.iter().map(|instance| &**instance))
+    }
+
     /// The instance changed in the batch that is being filled.
     pub fn touch(&mut self, instance: &Arc<str>) {
         if !self.filling.instances.contains(instance) {

@@ -36,10 +36,11 @@ pub async fn durable(
     }
 }
 
-/// Waits until a batch is written or refused.
-async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
-    if let Some(outcome) = outcome {
-        let _ = outcome.await;
+/// Waits until a batch is written or refused; whether it is durable.
+async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) -> bool {
+    match outcome {
+        None => true,
+        Some(outcome) => matches!(outcome.await, Ok(Ok(()))),
     }
 }
 
@@ -165,22 +166,25 @@ impl Core {
         operation(&mut shared, now_ms)
     }
 
-    /// Reads, and answers when everything that could be seen is durable.
+    /// Reads, and answers when everything that could be seen is durable. With a disk that refuses, reads go on: instances whose
+    /// last change is not durable are [set apart](crate::apart::Apart), and what was read before the refusal is read again.
     pub async fn look<T>(
         &self,
         operation: &'static str,
-        read: impl FnOnce(&mut State, u64) -> Result<T, RowError>,
+        mut read: impl FnMut(&mut State, u64) -> Result<T, RowError>,
     ) -> Result<T, ProviderError> {
-        let (output, outcome) = {
-            let mut shared = self.lock();
-            shared.check_open(operation)?;
-            let output = read(&mut shared.state, self.clock.now_ms());
-            // With a disk that refuses, reads go on: they show what is written when it does not any more.
-            let newest = shared.state.unsynced.newest().filter(|_| shared.refusal.is_none());
-            (output, newest.and_then(|sequence| shared.outcome_of(sequence)))
+        let output = loop {
+            let (output, outcome) = {
+                let mut shared = self.lock();
+                shared.check_open(operation)?;
+                let output = read(&mut shared.state, self.clock.now_ms());
+                let newest = shared.state.unsynced.newest().filter(|_| shared.refusal.is_none());
+                (output, newest.and_then(|sequence| shared.outcome_of(sequence)))
+            };
+            if decided(outcome).await {
+                break output;
+            }
         };
-        // Whatever became of the batch, it is decided then.
-        decided(outcome).await;
         output.map_err(|error| {
             if let RowError::Corrupt(what) = &error {
                 self.damage.note(what);

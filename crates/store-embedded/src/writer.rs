@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use segno::telemetry;
 
+use crate::apart::Apart;
 use crate::batch::Batch;
 use crate::checkpointer::Order;
 use crate::desk::AtWork;
@@ -109,19 +110,28 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
 
 /// Makes a batch durable; waits as long as the disk is full. `false` when that is not to be.
 fn append(core: &Core, log: &mut Log, writing: &mut Writing) -> bool {
+    let mut is_full = false;
     loop {
         match log.append(writing.sequence, writing.batch.record_mut()) {
-            Ok(()) => return true,
+            Ok(()) => {
+                if is_full {
+                    tracing::info!("the disk has room again; what waited for it is written");
+                }
+                return true;
+            }
             Err(AppendError::Full(error)) => {
-                tracing::warn!(%error, "the disk is full; nothing is acknowledged until there is room");
-                core.refuse(Refusal::full(&error));
+                if !is_full {
+                    tracing::warn!(%error, "the disk is full; nothing is acknowledged until there is room");
+                    is_full = true;
+                }
+                core.refuse_batch(Refusal::full(&error), Some(&writing.batch));
                 if !core.wait_for_room_on_disk() {
                     return false;
                 }
             }
             Err(AppendError::Failed(error)) => {
                 tracing::error!(%error, "the log could not be written; the store is read-only until it is reopened");
-                core.refuse(Refusal::failed(&error.to_string()));
+                core.refuse_batch(Refusal::failed(&error.to_string()), Some(&writing.batch));
                 return false;
             }
         }
@@ -232,6 +242,10 @@ impl Core {
             shared.refusal.take_if(|refusal| refusal.passes);
             shared.state.advance(now_ms);
             shared.state.synced(&watched, now_ms);
+            match &shared.refusal {
+                Some(refusal) => shared.state.set_apart(refusal.condition(), None),
+                None => shared.state.apart = Apart::default(),
+            }
             let waiting = std::mem::take(&mut shared.writing);
             let answered = waiting.len();
             pace.written(answered, took);

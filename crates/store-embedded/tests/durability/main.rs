@@ -6,6 +6,7 @@
 //!   a power cut may leave.
 //! * `gate`: syncs that wait until a test says so. `early`: what is worked on before it is durable. `joined`: activities that end
 //!   with the turn that follows. `leases`: locks that outlive the process.
+//! * `apart`: what is read of instances while the disk refuses their changes.
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits. `blocks`:
@@ -17,6 +18,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod apart;
 mod blocks;
 mod compacting;
 mod crowd;

@@ -233,6 +233,12 @@ impl Refusal {
         Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
     }
 
+    /// The same refusal, with what was done before.
+    pub fn after(mut self, done: &str) -> Self {
+        self.detail = format!("{done}, {}", self.detail).into();
+        self
+    }
+
     /// Why stored data cannot be read, if that is what is wrong.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()

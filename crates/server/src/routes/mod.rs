@@ -318,7 +318,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         };
         let group = group
             .route_layer(from_fn_with_state((app.clone(), need), detached::layer))
-            .route_layer(from_fn_with_state(app.clone(), instances::awaited_end::layer));
+            .route_layer(from_fn_with_state((app.clone(), need), instances::awaited_end::layer));
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
         let group = group.route_layer(DefaultBodyLimit::max(max_body_bytes));
         let group = refusing(group);

@@ -726,7 +726,12 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/saved" => {
             vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
         }
-        "get /v1/saved/{name}" | "delete /v1/saved/{name}" => with("{name}", names.ids(&names.function)),
+        "get /v1/saved/{name}" => with("{name}", names.ids(&names.function)),
+        "delete /v1/saved/{name}" => {
+            let deleted = with("{name}", names.ids(&names.function));
+            let of_version = all(deleted.clone(), &|sent| sent.header("if-match", "\"1\""));
+            of_version.into_iter().chain(deleted).collect()
+        }
         "put /v1/saved/{name}" => all(with("{name}", names.ids(&names.function)), &|sent| {
             sent.header("if-match", "\"1\"").body(json!({ "kind": "view", "text": "walk" }))
         }),

@@ -190,6 +190,7 @@ const NOT_FOUND: u16 = 404;
 fn code_of_answer(error: &ClientError) -> &str {
     match error {
         ClientError::Problem(problem) => wording::code(error).unwrap_or(&problem.code),
+        ClientError::Unreachable(_) if error.is_certificate() => Code::CertificateRefused.as_str(),
         ClientError::Unreachable(_) => Code::Unreachable.as_str(),
         ClientError::Unreadable { .. } => Code::UnreadableAnswer.as_str(),
         ClientError::Address(_) => Code::InvalidArguments.as_str(),

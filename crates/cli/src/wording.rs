@@ -138,6 +138,7 @@ impl Wording {
     pub fn message(&self, error: &ClientError) -> String {
         match error {
             ClientError::Problem(problem) => self.problem(problem),
+            error if error.is_certificate() => error.to_string(),
             error if error.is_connect() => format!(
                 "{error}; is `{} dev` running? Name another server with --server or SEGNO_SERVER",
                 self.program

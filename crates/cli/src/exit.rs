@@ -213,7 +213,7 @@ fn exit_code_of(code: Option<&str>, status: Option<u16>) -> u8 {
         (code, _) if code.ends_with("-exists") => 5,
         (code, _) if code == Code::StoreDamaged.as_str() => 4,
         ("sql-timeout", _) => 124,
-        (_, Some(404)) => 6,
+        (_, Some(404 | 410)) => 6,
         (_, Some(409 | 412 | 422)) => 5,
         (_, Some(401 | 403)) => 7,
         (_, Some(400 | 413 | 415)) => 2,

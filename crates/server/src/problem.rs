@@ -72,6 +72,8 @@ codes! {
     UnknownOrchestration = "unknown-orchestration", NOT_FOUND, "No node has this orchestration";
     /// There is no such route or resource.
     NotFound = "not-found", NOT_FOUND, "There is no such thing";
+    /// The instance is in the archive only.
+    InstanceArchived = "instance-archived", GONE, "The instance is archived";
     /// The route exists, but not with this method.
     MethodNotAllowed = "method-not-allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The body took too long to arrive.
@@ -221,11 +223,24 @@ impl Refusal {
     /// User data in a field of the request breaks the rule of the engine.
     pub fn payload(field: &str, error: &segno::Error) -> Self {
         let code = error.code().as_str();
-        let mut refusal = Self::told(StatusCode::BAD_REQUEST, code, error.to_string());
-        let problem = FieldProblem { field: field.to_owned(), detail: refusal.detail.to_string() };
-        refusal.detail = format!("{field}: {}", refusal.detail).into();
-        refusal.errors.push(problem);
-        refusal
+        Self::told(StatusCode::BAD_REQUEST, code, error.to_string()).in_field(field)
+    }
+
+    /// The same refusal, because of a field of the request.
+    pub fn in_field(mut self, field: &str) -> Self {
+        self.errors.push(FieldProblem { field: field.to_owned(), detail: self.detail.to_string() });
+        self.detail = format!("{field}: {}", self.detail).into();
+        self
+    }
+
+    /// The caller wants something of an instance that is in the archive only, since it ended then.
+    pub fn archived(id: &str, ended_at: Option<jiff::Timestamp>) -> Self {
+        let ended = ended_at.map(|at| format!(" ended at {at} and")).unwrap_or_default();
+        let detail = format!(
+            "instance {id:?}{ended} is archived: retention has moved it out of the store; it is read with GET \
+             /v1/instances/{{id}}, its /history and /executions, and queries"
+        );
+        Self::new(Code::InstanceArchived, detail)
     }
 
     /// Nothing of this name is there, or not for this caller: the two cannot be told apart.

@@ -65,6 +65,9 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     assert!(server.said(&["queues"]).contains("messages"));
     assert_eq!(server.json(&["top"])["system"]["counts"]["completed"], 3);
     server.said(&["restart", "ada", "--new-id", "ada-2"]);
+    let taken = server.run(&["restart", "ada", "--new-id", "ada-2"]);
+    let told = "--new-id: an instance with the id \"ada-2\" exists already; choose another one";
+    assert!(String::from_utf8_lossy(&taken.stderr).contains(told), "{taken:?}");
     server.said(&["cancel", "ada-2", "--reason", "enough"]);
     let cancelled = server.run(&["wait", "ada-2"]);
     assert_eq!(cancelled.status.code(), Some(8));

@@ -194,7 +194,7 @@ pub async fn tree(
     let limit = limit(page.limit)?;
     // An id has no control characters, and not every store can look for them.
     cursor(page.cursor.as_deref(), |id| (!id.contains(char::is_control)).then_some(()))?;
-    let root = tenant.instance(&id).await?;
+    let root = tenant.instance_in_store(&id).await?;
     if root.revision == 0 {
         // Its start is queued: it has no children.
         let nodes = vec![view::tree_node(&tenant, TreeNode { depth: 0, instance: root })];
@@ -250,7 +250,7 @@ pub async fn status(
 ) -> Result<Json<CustomStatus>, Refusal> {
     let wait = wait_of(query.wait_ms)?;
     let after = query.after.unwrap_or(0);
-    let mut found = tenant.instance(&id).await?;
+    let mut found = tenant.instance_in_store(&id).await?;
     if !wait.is_zero() && found.custom_status_version <= after && !found.has_ended() {
         let _place = tenant.wait_place()?;
         tenant.status_changed(&id, after, wait).await?;

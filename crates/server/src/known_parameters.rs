@@ -1,4 +1,5 @@
-//! The query parameters and preconditions that each operation takes, as the OpenAPI document lists them. All others are refused.
+//! The query parameters and preconditions that each operation takes, as the OpenAPI document lists them. All others are refused,
+//! and so are values that are not text.
 //!
 //! A parameter with a typing error must not be ignored: with `tennant=t2` the request would change the default tenant. A
 //! precondition must not be ignored either: the request would change what its caller has not seen. `If-None-Match` of a read is
@@ -51,7 +52,9 @@ impl KnownParameters {
         let own = operations.iter().find(|(known, _)| known == method).map(|(_, own)| own);
         let none = Parameters::default();
         let own = own.unwrap_or(&none);
-        own.check_query(request.uri().query().unwrap_or_default(), method, route)?;
+        let query = request.uri().query().unwrap_or_default();
+        own.check_query(query, method, route)?;
+        check_values(query)?;
         own.check_preconditions(request, method, route)
     }
 }
@@ -104,6 +107,25 @@ impl Parameters {
     fn takes(&self, header: &HeaderName) -> bool {
         self.headers.contains(header.as_str())
     }
+}
+
+/// The parameter whose values are checked by the listing that gave them.
+const CURSOR: &str = "cursor";
+
+/// Refuses values that no name, id or filter can have: a replaced character would match something else, or nothing.
+fn check_values(query: &str) -> Result<(), Refusal> {
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let Some((name, _)) = form_urlencoded::parse(pair.as_bytes()).next() else { continue };
+        let value = pair.split_once('=').map_or("", |(_, value)| value);
+        match percent_encoding::percent_decode_str(value).decode_utf8() {
+            Err(_) => return Err(Refusal::field(name, "is not percent-encoded UTF-8")),
+            Ok(value) if name != CURSOR && value.contains(char::is_control) => {
+                return Err(Refusal::field(name, "has control characters"));
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(())
 }
 
 fn operations(item: &PathItem) -> Vec<(Method, Parameters)> {

@@ -22,5 +22,5 @@ mod sessions;
 pub use browser::is_of_own_page;
 pub use caller::{Caller, Need};
 pub use guard::{Credential, NOT_OWN_PAGE, bearer, guard, same_origin_only};
-pub use keys::{KeyStore, NewKey, REVOKED_WITHIN, timestamp};
+pub use keys::{KeyStore, NewKey, REVOKED_WITHIN, is_key_id, timestamp};
 pub use sessions::{COOKIE, NewSession, SessionStore, cookie, is_session_id};

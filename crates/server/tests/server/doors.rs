@@ -106,6 +106,34 @@ async fn unknown_query_parameters_are_refused_by_every_operation() {
 }
 
 #[tokio::test]
+async fn values_that_are_not_text_and_names_that_nothing_has_are_refused_by_every_operation() {
+    let stand = Stand::with_keys().await;
+    let (mut count, mut named) = (0, Vec::new());
+    for Door { method, path, parameters, .. } in doors(&stand).await {
+        for parameter in parameters {
+            for (value, told) in [("%ff", "is not percent-encoded UTF-8"), ("a%00b", "has control characters")] {
+                let target = format!("{path}?{parameter}={value}");
+                let (status, detail, code) = send(&stand, &method, &target, "{}").await;
+                assert_eq!((status, &code), (400, &json!("invalid-request")), "{method} {target}: {detail}");
+                let is_of_scope = ["namespace", "tenant"].contains(&parameter.as_str());
+                let is_told = detail.contains(told) || is_of_scope || parameter == "cursor";
+                assert!(is_told, "{method} {target}: {detail}");
+                count += 1;
+            }
+            if method == Method::GET && ["dag", "function", "runbook"].contains(&parameter.as_str()) {
+                let target = format!("{path}?{parameter}=no%20name!");
+                let (status, detail, _) = send(&stand, &method, &target, "").await;
+                assert_eq!(status, 400, "{method} {target}: {detail}");
+                assert!(detail.starts_with(&format!("{parameter}: ")), "{method} {target}: {detail}");
+                named.push(target);
+            }
+        }
+    }
+    assert!(count > 400, "{count} values");
+    assert_eq!(named.len(), 5, "{named:?}");
+}
+
+#[tokio::test]
 async fn preconditions_are_refused_by_every_operation_that_does_not_check_them() {
     let stand = Stand::with_keys().await;
     let (mut checked, mut refused) = (Vec::new(), 0);

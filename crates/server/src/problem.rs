@@ -66,8 +66,8 @@ codes! {
     ReservedId = "reserved-id", BAD_REQUEST, "The id is reserved";
     /// No key, or one that does not work.
     Unauthorized = "unauthorized", UNAUTHORIZED, "A valid API key is needed";
-    /// The key does not allow this.
-    Forbidden = "forbidden", FORBIDDEN, "The API key does not allow this";
+    /// The key does not allow this, or the request does not come from a page that may send it.
+    Forbidden = "forbidden", FORBIDDEN, "The request is not allowed";
     /// No node has the orchestration.
     UnknownOrchestration = "unknown-orchestration", NOT_FOUND, "No node has this orchestration";
     /// There is no such route or resource.

@@ -22,7 +22,7 @@ use crate::problem::Refusal;
 use crate::scope::SCOPE_PARAMETERS;
 
 /// Headers that make a request conditional, as they are written.
-const PRECONDITIONS: [(HeaderName, &str); 2] = [(IF_MATCH, "If-Match"), (IF_NONE_MATCH, "If-None-Match")];
+static PRECONDITIONS: [(HeaderName, &str); 2] = [(IF_MATCH, "If-Match"), (IF_NONE_MATCH, "If-None-Match")];
 
 /// Parameters by the template of the path and the method.
 #[derive(Debug, Default)]

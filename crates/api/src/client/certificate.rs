@@ -9,7 +9,8 @@ use rustls::CertificateError;
 pub(super) fn refusal(error: &reqwest::Error) -> Option<String> {
     match of_tls(error)? {
         rustls::Error::InvalidCertificate(refused) => {
-            let server = error.url().map_or_else(|| "the server".to_owned(), |url| url.origin().ascii_serialization());
+            let server =
+                error.url().map_or_else(|| "the server".to_owned(), |url| url.origin().ascii_serialization());
             Some(format!("the certificate of {server} is not accepted: {}", reason(refused)))
         }
         // A client cannot be built on a machine without certificates.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `caller` | who asks, and what roles allow |
 //! | `keys` | API keys as records: made, verified, listed, revoked |
-//! | `recheck` | keys are verified again while a stream or long poll lasts |
+//! | `recheck` | keys are verified again while a stream, long poll or query lasts |
 //! | `sessions` | sessions of browsers as records: a key becomes a cookie for a while |
 //! | `browser` | whether a page of this server sent a request |
 //! | `guard` | the layer in front of every route that is not public |

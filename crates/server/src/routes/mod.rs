@@ -65,9 +65,9 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::access::{self, Need};
 use crate::app::App;
+use crate::known_parameters::{self, KnownParameters};
 use crate::operation::{self, Kind, Operation};
 use crate::problem::{Code, Refusal};
-use crate::known_parameters::{self, KnownParameters};
 use crate::ui::Ui;
 use crate::{audit as audit_log, body_scope, detached, http_metrics, idempotency, request_id};
 

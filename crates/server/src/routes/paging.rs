@@ -93,10 +93,7 @@ pub fn text_of(text: Option<&str>) -> Result<Option<String>, Refusal> {
 ///
 /// # Errors
 /// When it is no name of that listing.
-pub fn name_of<T>(
-    text: Option<&str>,
-    read: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, Refusal> {
+pub fn name_of<T>(text: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refusal> {
     text_of(text)?.map(|name| read(&name).ok_or_else(Refusal::broken_cursor)).transpose()
 }
 

@@ -110,14 +110,20 @@ async fn values_that_are_not_text_and_names_that_nothing_has_are_refused_by_ever
     let stand = Stand::with_keys().await;
     let (mut count, mut named) = (0, Vec::new());
     for Door { method, path, parameters, .. } in doors(&stand).await {
-        for parameter in parameters {
-            for (value, told) in [("%ff", "is not percent-encoded UTF-8"), ("a%00b", "has control characters")] {
+        // The scope has rules of its own.
+        let own = parameters.into_iter().filter(|name| !["namespace", "tenant"].contains(&name.as_str()));
+        for parameter in own {
+            for (value, told) in
+                [("%ff", "is not percent-encoded UTF-8"), ("a%00b", "has control characters")]
+            {
+                // Cursors are refused by their listings, as `lists.rs` has it.
+                if parameter == "cursor" && value == "a%00b" {
+                    continue;
+                }
                 let target = format!("{path}?{parameter}={value}");
                 let (status, detail, code) = send(&stand, &method, &target, "{}").await;
                 assert_eq!((status, &code), (400, &json!("invalid-request")), "{method} {target}: {detail}");
-                let is_of_scope = ["namespace", "tenant"].contains(&parameter.as_str());
-                let is_told = detail.contains(told) || is_of_scope || parameter == "cursor";
-                assert!(is_told, "{method} {target}: {detail}");
+                assert_eq!(detail, format!("{parameter}: {told}"), "{method} {target}");
                 count += 1;
             }
             if method == Method::GET && ["dag", "function", "runbook"].contains(&parameter.as_str()) {
@@ -129,7 +135,7 @@ async fn values_that_are_not_text_and_names_that_nothing_has_are_refused_by_ever
             }
         }
     }
-    assert!(count > 400, "{count} values");
+    assert!(count > 200, "{count} values");
     assert_eq!(named.len(), 5, "{named:?}");
 }
 
@@ -169,7 +175,11 @@ async fn preconditions_are_refused_by_every_operation_that_does_not_check_them()
     checked.sort();
     let of = |kind: &str| {
         let path = format!("/v1/{kind}");
-        [format!("DELETE {path} If-Match"), format!("PUT {path} If-Match"), format!("PUT {path} If-None-Match")]
+        [
+            format!("DELETE {path} If-Match"),
+            format!("PUT {path} If-Match"),
+            format!("PUT {path} If-None-Match"),
+        ]
     };
     let mut expected: Vec<String> =
         ["functions/nothing", "hooks/default/nothing", "saved/nothing"].into_iter().flat_map(of).collect();

@@ -56,7 +56,10 @@ async fn what_is_saved_is_shared_replaced_and_deleted_by_name() {
         assert_eq!(result.as_ref().err().map(code), Some(expected), "{number}");
     }
     let last = client.save(name, &view("x"), Some(Expected::Version(changed.version))).await.unwrap();
-    assert_eq!(code(&client.delete_saved(name, Some(changed.version)).await.unwrap_err()), "precondition-failed");
+    assert_eq!(
+        code(&client.delete_saved(name, Some(changed.version)).await.unwrap_err()),
+        "precondition-failed"
+    );
     client.delete_saved(name, Some(last.version)).await.unwrap();
     client.save(name, &view("x"), Some(Expected::Absent)).await.unwrap();
     client.delete_saved(name, None).await.unwrap();

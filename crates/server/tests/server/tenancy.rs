@@ -542,7 +542,9 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
                 json!({ "function": "echo", "key": names.call.trim_start_matches("invoke:"), "input": 2 }),
             ),
         ],
-        "get /v1/functions" => vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))],
+        "get /v1/functions" => {
+            vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
+        }
         "get /v1/functions/{name}" => with("{name}", names.ids(&names.function)),
         "delete /v1/functions/{name}" => {
             let deleted = with("{name}", names.ids(&names.function));
@@ -800,7 +802,9 @@ fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent>
         ids.iter().map(sent).collect()
     };
     match operation {
-        "get /v1/runbooks" => vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.runbook)))],
+        "get /v1/runbooks" => {
+            vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.runbook)))]
+        }
         "put /v1/runbooks/{name}/automation" => of_runbook(json!({ "enabled": true })),
         "post /v1/runbooks/{name}/removal/approve" | "post /v1/runbooks/{name}/removal/reject" => {
             of_runbook(json!({ "set": 1 }))

@@ -27,7 +27,8 @@ use crate::trace::TraceContext;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct WaitForEnd {
-    /// Wait up to so many milliseconds for the instance to end, and show it if it did.
+    /// Wait up to so many milliseconds for the instance to end, and show it if it did. If the key is revoked or expires meanwhile,
+    /// the answer is 401 and says that the instance was started.
     #[param(maximum = 60000)]
     pub wait_ms: Option<u64>,
 }

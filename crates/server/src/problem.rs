@@ -233,16 +233,6 @@ impl Refusal {
         self
     }
 
-    /// The caller wants something of an instance that is in the archive only, since it ended then.
-    pub fn archived(id: &str, ended_at: Option<jiff::Timestamp>) -> Self {
-        let ended = ended_at.map(|at| format!(" ended at {at} and")).unwrap_or_default();
-        let detail = format!(
-            "instance {id:?}{ended} is archived: retention has moved it out of the store; it is read with GET \
-             /v1/instances/{{id}}, its /history and /executions, and queries"
-        );
-        Self::new(Code::InstanceArchived, detail)
-    }
-
     /// Nothing of this name is there, or not for this caller: the two cannot be told apart.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no {what} {id:?}"))

@@ -60,7 +60,7 @@ impl Tenant {
             outcome => return outcome,
         };
         Err(match self.archived_instance(id, &refusal).await? {
-            Some(found) => Refusal::archived(id, found.completed_at_ms.map(timestamp)),
+            Some(found) => archived(id, found.completed_at_ms.map(timestamp)),
             None => refusal,
         })
     }
@@ -225,6 +225,16 @@ impl Rejected for ArchiveFault {
     fn refusal(&self, _: &Scope) -> Refusal {
         Refusal::from_archive(self)
     }
+}
+
+/// The caller wants something of an instance that is in the archive only, since it ended then.
+fn archived(id: &str, ended_at: Option<jiff::Timestamp>) -> Refusal {
+    let ended = ended_at.map(|at| format!(" ended at {at} and")).unwrap_or_default();
+    let detail = format!(
+        "instance {id:?}{ended} is archived: retention has moved it out of the store; it is read with GET \
+         /v1/instances/{{id}}, its /history and /executions, and queries"
+    );
+    Refusal::new(Code::InstanceArchived, detail)
 }
 
 fn is_unknown(refusal: &Refusal) -> bool {

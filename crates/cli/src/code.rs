@@ -15,6 +15,8 @@ pub enum Code {
     FileFailed,
     /// No server answers.
     Unreachable,
+    /// The certificate of the server is not accepted.
+    CertificateRefused,
     /// Something answers that is not a Segno server.
     UnreadableAnswer,
     /// A server cannot start.
@@ -49,6 +51,7 @@ impl Code {
             Code::NotFound => "not-found",
             Code::FileFailed => "file-failed",
             Code::Unreachable => "unreachable",
+            Code::CertificateRefused => "certificate-refused",
             Code::UnreadableAnswer => "unreadable-answer",
             Code::ServingFailed => "serving",
             Code::MeasuringFailed => "measuring",

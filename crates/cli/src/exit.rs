@@ -190,6 +190,7 @@ const NOT_FOUND: u16 = 404;
 fn code_of_answer(error: &ClientError) -> &str {
     match error {
         ClientError::Problem(problem) => wording::code(error).unwrap_or(&problem.code),
+        ClientError::Unreachable(_) if error.is_certificate() => Code::CertificateRefused.as_str(),
         ClientError::Unreachable(_) => Code::Unreachable.as_str(),
         ClientError::Unreadable { .. } => Code::UnreadableAnswer.as_str(),
         ClientError::Address(_) => Code::InvalidArguments.as_str(),
@@ -212,7 +213,7 @@ fn exit_code_of(code: Option<&str>, status: Option<u16>) -> u8 {
         (code, _) if code.ends_with("-exists") => 5,
         (code, _) if code == Code::StoreDamaged.as_str() => 4,
         ("sql-timeout", _) => 124,
-        (_, Some(404)) => 6,
+        (_, Some(404 | 410)) => 6,
         (_, Some(409 | 412 | 422)) => 5,
         (_, Some(401 | 403)) => 7,
         (_, Some(400 | 413 | 415)) => 2,

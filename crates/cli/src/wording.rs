@@ -25,6 +25,11 @@ const SENTENCES: &[Sentence] = &[
         "set on_conflict to use_existing or replace",
         "pass --on-conflict use-existing or --on-conflict replace",
     ),
+    sentence(
+        "it is read with GET /v1/instances/{id}, its /history and /executions, and queries",
+        "`{program} show`, `{program} history` and `{program} sql` read it",
+    ),
+    sentence("exists already; choose another new_id", "exists already; choose another one"),
     sentence("cancel it first, or use force", "cancel it first, or pass --force"),
     sentence("cancel it, or use force", "cancel it, or pass --force"),
     sentence(
@@ -138,6 +143,7 @@ impl Wording {
     pub fn message(&self, error: &ClientError) -> String {
         match error {
             ClientError::Problem(problem) => self.problem(problem),
+            error if error.is_certificate() => error.to_string(),
             error if error.is_connect() => format!(
                 "{error}; is `{} dev` running? Name another server with --server or SEGNO_SERVER",
                 self.program

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | whose body has not arrived | is dropped; nothing was begun. The body is read by the connection: in a task of its own, a body that breaks off could look like one that has ended |
 //! | that changes something | ends, with its audit entry and its kept answer |
-//! | that waits after its change (`wait_ms`) | the change ends before the wait begins; the wait is dropped |
+//! | that waits after its change (`wait_ms`) | the change ends before the wait begins; the wait is dropped, also when the caller loses its key |
 //! | in [`OF_CALLER`] | is dropped: what it gets is for that caller only |
 
 use std::future::Future;
@@ -47,9 +47,10 @@ const EXCHANGE: &str = "/v1/work/exchange";
 /// The route by which receivers get messages.
 const RECEIVE: &str = "/v1/bus/{topic}/{subscription}/receive";
 
-/// Whether a request may wait for something that its caller wants, and can be cut off at any time.
+/// Whether a request may wait for something that its caller wants, and can be cut off at any time:
+/// it changes nothing. An exchange ends its own wait, because its answers are changes.
 pub fn may_wait(method: &Method, route: &str) -> bool {
-    method.is_safe() || [FETCH, RECEIVE].contains(&route)
+    method.is_safe() || (OF_CALLER.contains(&route) && route != EXCHANGE)
 }
 
 /// The detached tasks of a server.

@@ -33,12 +33,16 @@ impl Disk {
         clock::timeout(clock, ANSWER_TIME, looked).await?.ok()?
     }
 
-    /// Whether it is nearly full: less than a tenth and less than 5 GB are left, or less than 200 MB.
+    /// Whether little room is left on it.
     pub fn is_nearly_full(&self) -> bool {
+        self.free_bytes < self.wanted_bytes()
+    }
+
+    /// What should be free: a tenth of the disk, but at least 200 MB and at most 5 GB.
+    pub fn wanted_bytes(&self) -> u64 {
         const ENOUGH_BYTES: u64 = 5_000_000_000;
         const LEAST_BYTES: u64 = 200_000_000;
-        self.free_bytes < LEAST_BYTES
-            || (self.free_bytes < ENOUGH_BYTES && self.free_bytes < self.total_bytes / 10)
+        (self.total_bytes / 10).clamp(LEAST_BYTES, ENOUGH_BYTES)
     }
 }
 

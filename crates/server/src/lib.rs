@@ -9,7 +9,7 @@
 //! | `access` | who may do what: keys, roles, grants, the guard |
 //! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
-//! | `query_names` | which query parameters each operation takes |
+//! | `known_parameters` | which query parameters and preconditions each operation takes |
 //! | `operation` | what a request performs: its deadline, and whether it may have changed something |
 //! | `detached` | requests that change something end, whether or not their caller waits |
 //! | `problem` | answers that are not a success |
@@ -50,13 +50,13 @@ mod extract;
 mod http_metrics;
 mod idempotency;
 mod incarnation;
+mod known_parameters;
 mod listen;
 mod nodes;
 mod open_requests;
 mod operation;
 mod preflight;
 mod problem;
-mod query_names;
 mod readiness;
 mod refused;
 mod request_id;

@@ -66,12 +66,14 @@ codes! {
     ReservedId = "reserved-id", BAD_REQUEST, "The id is reserved";
     /// No key, or one that does not work.
     Unauthorized = "unauthorized", UNAUTHORIZED, "A valid API key is needed";
-    /// The key does not allow this.
-    Forbidden = "forbidden", FORBIDDEN, "The API key does not allow this";
+    /// The key does not allow this, or the request does not come from a page that may send it.
+    Forbidden = "forbidden", FORBIDDEN, "The request is not allowed";
     /// No node has the orchestration.
     UnknownOrchestration = "unknown-orchestration", NOT_FOUND, "No node has this orchestration";
     /// There is no such route or resource.
     NotFound = "not-found", NOT_FOUND, "There is no such thing";
+    /// The instance is in the archive only.
+    InstanceArchived = "instance-archived", GONE, "The instance is archived";
     /// The route exists, but not with this method.
     MethodNotAllowed = "method-not-allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The body took too long to arrive.
@@ -221,16 +223,25 @@ impl Refusal {
     /// User data in a field of the request breaks the rule of the engine.
     pub fn payload(field: &str, error: &segno::Error) -> Self {
         let code = error.code().as_str();
-        let mut refusal = Self::told(StatusCode::BAD_REQUEST, code, error.to_string());
-        let problem = FieldProblem { field: field.to_owned(), detail: refusal.detail.to_string() };
-        refusal.detail = format!("{field}: {}", refusal.detail).into();
-        refusal.errors.push(problem);
-        refusal
+        Self::told(StatusCode::BAD_REQUEST, code, error.to_string()).in_field(field)
+    }
+
+    /// The same refusal, because of a field of the request.
+    pub fn in_field(mut self, field: &str) -> Self {
+        self.errors.push(FieldProblem { field: field.to_owned(), detail: self.detail.to_string() });
+        self.detail = format!("{field}: {}", self.detail).into();
+        self
     }
 
     /// Nothing of this name is there, or not for this caller: the two cannot be told apart.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
+    }
+
+    /// The same refusal, with what was done before.
+    pub fn after(mut self, done: &str) -> Self {
+        self.detail = format!("{done}, {}", self.detail).into();
+        self
     }
 
     /// Why stored data cannot be read, if that is what is wrong.

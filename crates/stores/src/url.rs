@@ -173,9 +173,11 @@ impl StoreUrl {
     fn directory(&self) -> Result<&PathBuf, Error> {
         match self {
             StoreUrl::Memory => Err(Error::Url("a store in memory has no files; use segno:DIR".to_owned())),
-            StoreUrl::Postgres(_) => {
-                Err(Error::Url("a database has no files of ours; use segno:DIR".to_owned()))
-            }
+            StoreUrl::Postgres(_) => Err(Error::Url(
+                "this command is for the files of an embedded store (segno:DIR); a store in PostgreSQL is checked with \
+                 pg_amcheck and repaired from its own backups"
+                    .to_owned(),
+            )),
             StoreUrl::Embedded(directory) => Ok(directory),
         }
     }

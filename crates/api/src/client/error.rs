@@ -1,5 +1,6 @@
 //! What can go wrong between a client and a server.
 
+use super::certificate;
 use crate::Problem;
 
 /// Why a call did not give what was asked for.
@@ -38,10 +39,15 @@ impl ClientError {
         matches!(self, ClientError::Unreachable(error) if error.is_connect())
     }
 
+    /// Whether the certificate of the server was not accepted, or none can be verified on this machine. Nothing was sent.
+    pub fn is_certificate(&self) -> bool {
+        matches!(self, ClientError::Unreachable(error) if certificate::refusal(error).is_some())
+    }
+
     /// Whether the same call may succeed later: the server cannot be reached, is busy, or is going down.
     pub fn is_temporary(&self) -> bool {
         match self {
-            ClientError::Unreachable(_) => true,
+            ClientError::Unreachable(_) => !self.is_certificate(),
             ClientError::Problem(problem) => {
                 matches!(problem.status, 429 | 502..=504) || problem.code == "idempotency-in-flight"
             }
@@ -64,6 +70,9 @@ impl ClientError {
 /// Which server did not answer, and the innermost cause: those around it only repeat that a request
 /// failed.
 fn unreachable(error: &reqwest::Error) -> String {
+    if let Some(refusal) = certificate::refusal(error) {
+        return refusal;
+    }
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;

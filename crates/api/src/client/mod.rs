@@ -6,6 +6,7 @@ mod audit;
 mod automation;
 mod backfills;
 mod bus;
+mod certificate;
 mod dags;
 mod dead_letters;
 mod download;

@@ -106,6 +106,8 @@ fn may_repeat(request: &Request, failed: &ClientError) -> bool {
         || is_of_a_worker(request)
         || is_query(request);
     match failed {
+        // It will not become another one meanwhile.
+        failed if failed.is_certificate() => false,
         // Without a connection nothing was sent.
         ClientError::Unreachable(error) => error.is_connect() || (has_one_effect && !error.is_builder()),
         failed => has_one_effect && failed.is_temporary(),

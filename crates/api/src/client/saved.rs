@@ -44,11 +44,15 @@ impl Client {
         self.read(call).await
     }
 
-    /// Deletes a saved view or query.
+    /// Deletes a saved view or query, of a known version if one is given.
     ///
     /// # Errors
-    /// `not-found` when nothing is saved under this name.
-    pub async fn delete_saved(&self, name: &str) -> Result<(), ClientError> {
-        self.done(self.request(Method::DELETE, &["v1", "saved", name], Duration::ZERO)).await
+    /// `not-found` when nothing is saved under this name, `precondition-failed` when it has another version.
+    pub async fn delete_saved(&self, name: &str, version: Option<u64>) -> Result<(), ClientError> {
+        let mut call = self.request(Method::DELETE, &["v1", "saved", name], Duration::ZERO);
+        if let Some(version) = version {
+            call = call.header("if-match", format!("\"{version}\""));
+        }
+        self.done(call).await
     }
 }

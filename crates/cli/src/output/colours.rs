@@ -51,8 +51,8 @@ const STATES: &[(&str, &str)] = &[
     ("pending", "\x1b[34m"),
 ];
 
-/// A text that does nothing to a terminal but show itself: control characters and overrides of the writing direction are
-/// written out. What is shown was often written by others: names, reasons, outputs. Lines, tabs and the colours of
+/// A text that does nothing to a terminal but show itself: control characters, overrides of the writing direction and
+/// characters that are not seen are written out. What is shown was often written by others: names, reasons, outputs. Lines, tabs and the colours of
 /// [`Colours`] stay; what others write as a colour is written out.
 pub fn without_controls(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
@@ -100,9 +100,18 @@ pub(super) fn in_one_line(text: &str) -> Cow<'_, str> {
 }
 
 fn is_control(sign: char) -> bool {
-    let overrides_direction = matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_mark = sign == '\u{fdd0}';
-    is_mark || overrides_direction || (sign.is_control() && sign != '\n' && sign != '\t')
+    is_mark || is_unseen(sign) || (sign.is_control() && sign != '\n' && sign != '\t')
+}
+
+/// Whether a character has no shape of its own: two names that differ in it look alike, and some of them change the order
+/// of what follows. These are Unicode's default-ignorable characters, separators of lines, and interlinear annotations.
+fn is_unseen(sign: char) -> bool {
+    matches!(sign,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 impl Colours {
@@ -165,6 +174,10 @@ mod tests {
             (Colours::Ansi.state("completed").as_str(), "\u{1b}[32mcompleted\u{1b}[0m"),
             ("\u{1b}[2Jgone\r", "\\u{1b}[2Jgone\\u{d}"),
             ("\u{9b}31m \u{202e}abc", "\\u{9b}31m \\u{202e}abc"),
+            ("pay\u{200b}ment a\u{ad}b", "pay\\u{200b}ment a\\u{ad}b"),
+            ("\u{200e}\u{200f}\u{61c}\u{2028}\u{feff}", "\\u{200e}\\u{200f}\\u{61c}\\u{2028}\\u{feff}"),
+            ("a\u{fe0f}\u{e0041}\u{3164}", "a\\u{fe0f}\\u{e0041}\\u{3164}"),
+            ("שלום عربى हिन्दी 👍", "שלום عربى हिन्दी 👍"),
         ] {
             assert_eq!(without_controls(text), shown);
         }

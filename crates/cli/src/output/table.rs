@@ -157,6 +157,9 @@ mod tests {
         let table = Table::default().line("state", reason);
         let shown = "  state  red \\u{1b}[31mdead\n           state  active\\tnow\n";
         assert_eq!(table.to_text(Colours::Plain), shown);
+        let mut rows = Rows::new(["name", "id"]);
+        rows.add(cells(["pay\u{200b}\u{202e}", "1"]));
+        assert_eq!(rows.to_text(Colours::Plain), "NAME                 ID\npay\\u{200b}\\u{202e}  1\n");
         let mut rows = Rows::new(["id", "status"]);
         rows.add(cells([reason, "failed\u{1b}[2J\nok"]));
         let shown = without_controls(&rows.to_text(Colours::Ansi)).into_owned();

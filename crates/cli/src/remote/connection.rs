@@ -51,8 +51,9 @@ impl Connection {
         let or_default = |name: Option<String>| name.unwrap_or_else(|| "default".to_owned());
         let namespace = or_default(pick(&self.namespace, profile.namespace));
         let tenant = or_default(pick(&self.tenant, profile.tenant));
-        let client = Client::new(&server).map_err(|error| {
-            Failure::Refused(format!("{error}; correct --server, SEGNO_SERVER or the profile"))
+        let client = Client::new(&server).map_err(|error| match error.is_certificate() {
+            true => Failure::Server(error),
+            false => Failure::Refused(format!("{error}; correct --server, SEGNO_SERVER or the profile")),
         })?;
         let client = client.scope(namespace, tenant).retry_for(RETRY_FOR);
         Ok(match pick(&self.key, profile.key) {

@@ -26,7 +26,11 @@ pub async fn run(arguments: Functions, output: &Output) -> Result<(), Failure> {
                 None => as_it_is(&client, &name).await?,
             };
             let function = client.put_function(&name, &declaration, expected).await?;
-            output.print(&function, Table::default().line(&function.name, "stored"))
+            let done = match expected {
+                Expected::Absent => "created",
+                Expected::Version(_) => "replaced",
+            };
+            output.print(&function, Table::default().line(&function.name, done))
         }
         FunctionsVerb::Delete { name } => {
             client.delete_function(&name, None).await?;

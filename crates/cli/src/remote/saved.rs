@@ -94,7 +94,7 @@ pub async fn run(arguments: SavedArguments, output: &Output) -> Result<(), Failu
             output.print(&saved, table(&saved, output))
         }
         SavedVerb::Delete { name } => {
-            client.delete_saved(&name).await?;
+            client.delete_saved(&name, None).await?;
             output.print(&serde_json::json!({ "deleted": name }), Table::default().line(&name, "deleted"))
         }
     }

@@ -54,7 +54,9 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     assert_eq!(tailed.lines().count(), server.items(&["history", "ada"]).len());
     assert_eq!(server.said(&["invoke", "echo", "--input", "[1,2]", "--call-key", "k"]), "[1,2]\n");
     assert!(server.said(&["functions", "list"]).contains("echo"));
-    server.said(&["functions", "put", "count", r#"{"executor":"remote"}"#]);
+    let put = ["functions", "put", "count", r#"{"executor":"remote"}"#];
+    assert_eq!(server.said(&put), "  count  created\n");
+    assert_eq!(server.said(&put), "  count  replaced\n");
     assert_eq!(server.json(&["functions", "show", "count"])["declaration"]["executor"], "remote");
     server.said(&["functions", "delete", "count"]);
     assert_eq!(server.run(&["functions", "show", "count"]).status.code(), Some(6));
@@ -63,6 +65,9 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     assert!(server.said(&["queues"]).contains("messages"));
     assert_eq!(server.json(&["top"])["system"]["counts"]["completed"], 3);
     server.said(&["restart", "ada", "--new-id", "ada-2"]);
+    let taken = server.run(&["restart", "ada", "--new-id", "ada-2"]);
+    let told = "--new-id: an instance with the id \"ada-2\" exists already; choose another one";
+    assert!(String::from_utf8_lossy(&taken.stderr).contains(told), "{taken:?}");
     server.said(&["cancel", "ada-2", "--reason", "enough"]);
     let cancelled = server.run(&["wait", "ada-2"]);
     assert_eq!(cancelled.status.code(), Some(8));
@@ -245,8 +250,26 @@ fn a_server_with_a_certificate_speaks_tls_only() {
     let listed = list(&secure, &certificate);
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     assert_eq!(listed.stdout, b"{\"items\":[],\"next_cursor\":null}\n");
-    let unknown = list(&secure, "/etc/ssl/certs/ca-certificates.crt");
-    assert_eq!(unknown.status.code(), Some(1), "a certificate that nobody vouches for");
+    let another = file("another.crt");
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-days", "2", "-subj", "/CN=another", "-keyout", &file("another.key"), "-out", &another])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let by_address = server.address.replace("http://", "https://");
+    for (address, trusted, told) in [
+        (&secure, another.as_str(), "its issuer is unknown on this machine; set SSL_CERT_FILE"),
+        (&by_address, &certificate, "it is for another host; use an address with a host name"),
+        (&secure, "/nowhere.pem", "No CA certificates were loaded from the system; install"),
+    ] {
+        let refused = list(address, trusted);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        let report: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(report["code"], "certificate-refused", "{said}");
+        assert!(report["message"].as_str().unwrap().contains(told), "{said}");
+    }
     assert_eq!(list(&server.address, &certificate).status.code(), Some(1), "no TLS, no answer");
 }
 

@@ -110,6 +110,10 @@ fn the_unit_file_is_one_that_systemd_takes() {
     let unit = std::fs::read_to_string(root().join("packaging/segno.service")).unwrap();
     let installed = "/usr/local/bin/segno";
     assert!(unit.contains(&format!("ExecStart={installed} serve")));
+    // No number of crashes leaves the service stopped. systemd reads the limit in this section only.
+    let (of_unit, of_service) = unit.split_once("[Service]").unwrap();
+    assert!(of_unit.lines().any(|line| line == "StartLimitIntervalSec=0"));
+    assert!(of_service.lines().any(|line| line == "Restart=always"));
     let directory = TempDir::new().unwrap();
     let copy = directory.path().join("segno.service");
     std::fs::write(&copy, unit.replace(installed, env!("CARGO_BIN_EXE_segno"))).unwrap();

@@ -32,6 +32,38 @@ fn the_help_of_every_verb() {
     expect_file!["snapshots/help.txt"].assert_eq(&page);
 }
 
+#[test]
+fn the_guide_lists_every_verb() {
+    let guide = include_str!("../../../../docs/guide/cli.md");
+    let mut listed = Vec::new();
+    for row in guide.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let mut group = "";
+        for name in row.split(" |").next().unwrap().split(',') {
+            let name = name.trim().trim_matches('`');
+            // `keys create`, `list` are two verbs of one group.
+            let verb = match name.split_once(' ') {
+                Some((first, verb)) => {
+                    group = first;
+                    verb
+                }
+                None => name,
+            };
+            listed.push(format!("{group} {verb}").trim().to_owned());
+        }
+    }
+    let all = include_str!("snapshots/help.txt").lines().filter_map(|line| line.strip_prefix("$ segno "));
+    let all: Vec<&str> = all.filter_map(|line| line.strip_suffix(" --help")).collect();
+    assert!(all.len() > 150, "{all:?}");
+    for verb in &all {
+        let is_group = all.iter().any(|other| other.starts_with(&format!("{verb} ")));
+        let is_listed = listed.iter().any(|known| {
+            known == verb || known.strip_suffix(" …").is_some_and(|group| verb.starts_with(group))
+        });
+        // Verbs of three words are those of `bench sql`.
+        assert!(is_group || is_listed || verb.split(' ').count() > 2, "`segno {verb}` is not in cli.md");
+    }
+}
+
 /// Replaces what differs from run to run: ids, times and addresses, each by as many signs.
 fn settled(text: &str, address: &str) -> String {
     let mut settled = String::new();

@@ -227,7 +227,7 @@ fn what_cannot_be_done_is_refused_with_a_reason_and_a_code() {
     refused(&["restore", &place.at("store/lock"), &place.at("new")], 2, "is not a Segno backup");
     refused(&["restore", &store, &place.at("new")], 2, "is not a Segno backup");
     refused(&["verify", &store], 2, "is not a Segno backup");
-    refused(&["check", "postgres://localhost/segno"], 2, "a database has no files of ours");
+    refused(&["check", "postgres://localhost/segno"], 2, "a store in PostgreSQL is checked with pg_amcheck");
     refused(&["compact", "postgres://localhost/segno"], 2, "PostgreSQL vacuums its tables");
     refused(&["copy", &store, &store], 2, "to itself");
     refused(&["info", "mysql://x"], 2, "postgres://USER@HOST/DATABASE");

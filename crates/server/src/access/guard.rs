@@ -22,11 +22,7 @@ pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request,
             if !may_wait {
                 return answer.await;
             }
-            tokio::select! {
-                biased;
-                answer = answer => answer,
-                refusal = app.until_lost(&caller, need) => refusal.into_response(),
-            }
+            app.while_allowed(&caller, need, answer).await.unwrap_or_else(IntoResponse::into_response)
         }
         Err(refused) => {
             note(&app, need, request, &refused).await;
@@ -51,8 +47,9 @@ async fn note(app: &App, need: Need, request: Request, refused: &Refused) {
     }
 }
 
-/// Whether a request may be a long poll that can be cut off when its key is lost. One that changes
-/// something cannot: its answer tells what was done.
+/// Whether a request may be a long poll or a query that can be cut off when its key is lost. One that
+/// changes something cannot: its answer tells what was done. A wait after a change ends by itself
+/// ([`awaited_end`](crate::routes)).
 fn may_wait(request: &Request) -> bool {
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     detached::may_wait(request.method(), route)

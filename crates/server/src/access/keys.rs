@@ -420,11 +420,15 @@ pub(super) fn is_over(expires_at_ms: Option<u64>, now_ms: u64) -> bool {
     expires_at_ms.is_some_and(|at| at <= now_ms)
 }
 
+/// Whether a text has the form of the id of a key.
+pub fn is_key_id(text: &str) -> bool {
+    text.len() == 2 * ID_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// The id in a key, if it has the form of one.
 fn key_id(token: &str) -> Option<&str> {
     let (id, secret) = token.strip_prefix("segno_")?.split_once('_')?;
-    let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|b| b.is_ascii_hexdigit());
-    (is_id && !secret.is_empty()).then_some(id)
+    (is_key_id(id) && !secret.is_empty()).then_some(id)
 }
 
 fn check(request: &CreateKey) -> Result<(), Refusal> {

@@ -1,4 +1,4 @@
-//! Keys are verified again while a request lasts: streams and long polls end when their key does.
+//! Keys are verified again while a request lasts: streams, long polls and queries end when their key does.
 
 use std::sync::PoisonError;
 use std::time::Duration;

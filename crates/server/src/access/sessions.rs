@@ -28,7 +28,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
-use super::keys::{ID_BYTES, KeyStore, MAX_REMEMBERED, REMEMBER_MS, SECRET_BYTES, hex, is_over, random};
+use super::keys::{
+    ID_BYTES, KeyStore, MAX_REMEMBERED, REMEMBER_MS, SECRET_BYTES, hex, is_key_id, is_over, random,
+};
 use super::{Caller, timestamp};
 use crate::bucket::Bucket;
 use crate::problem::{Code, Refusal};
@@ -378,8 +380,7 @@ pub fn cookie(secret: &str, base: &str, is_secure: bool) -> String {
 
 /// Whether a text has the form of a session's id.
 pub fn is_session_id(text: &str) -> bool {
-    let is_hex = |part: &str| part.len() == 2 * ID_BYTES && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    text.split_once('-').is_some_and(|(key, session)| is_hex(key) && is_hex(session))
+    text.split_once('-').is_some_and(|(key, session)| is_key_id(key) && is_key_id(session))
 }
 
 /// The id in the value of a cookie, if it has the form of one.

@@ -310,9 +310,21 @@ impl AppState {
         }
     }
 
-    /// Waits until a caller may no longer do what it needs, and returns the reason. Without keys that never happens.
-    pub async fn until_lost(&self, caller: &Caller, need: Need) -> Refusal {
-        self.resources.until_lost(caller, need, None).await
+    /// Waits for something that a caller wants, for as long as the caller may do what it needs. Without keys that is for ever.
+    ///
+    /// # Errors
+    /// `unauthorized`, `forbidden` when its key or session was lost first, `unavailable` when that cannot be verified.
+    pub async fn while_allowed<T>(
+        &self,
+        caller: &Caller,
+        need: Need,
+        wanted: impl Future<Output = T>,
+    ) -> Result<T, Refusal> {
+        tokio::select! {
+            biased;
+            wanted = wanted => Ok(wanted),
+            refusal = self.resources.until_lost(caller, need, None) => Err(refusal),
+        }
     }
 
     /// What does not work although the server does: the archive of this node takes no writes, or the ledger cannot be used.

@@ -9,11 +9,12 @@ use segno_api::batch::{
     MemberDetails, MemberList, MemberStatus, PutMembers, RemoveMembers, RequestState,
 };
 use segno_api::several;
+use segno_runbook::names::NameKind;
 use segno_runbook::rows::{InitId, MemberId, PhaseId, RowKey, StepId, WorkKey};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::paging::{self, Chunk, Found, Page, Row, cursor, limit, named};
 use crate::access::Caller;
 use crate::app::{Requester, Tenant};
 use crate::extract::{Body, Path, Query};
@@ -99,6 +100,7 @@ pub async fn create(
 ))]
 pub async fn list(tenant: Tenant, Query(query): Query<BatchQuery>) -> Result<Json<BatchList>, Refusal> {
     let (tenant, runbook) = (&tenant, query.runbook.as_deref());
+    named("runbook", runbook, |name| NameKind::Runbook.check(name))?;
     let read = |before: Option<String>, rows| async move {
         let before = cursor(before.as_deref(), |text| text.parse().ok())?;
         Ok(Chunk::of(tenant.batches(runbook, before, rows).await?, rows))

@@ -45,12 +45,13 @@ pub async fn publish(
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<DagList>, Refusal> {
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |name| NameKind::Dag.check(name).ok().map(|()| name))?;
-        Ok(Chunk::of(tenant.dags(after, rows).await?, rows))
+        let checked = |name: &str| NameKind::Dag.check(name).ok().map(|()| name.to_owned());
+        let after = paging::name_of(after.as_deref(), checked)?;
+        Ok(Chunk::of(tenant.dags(after.as_deref(), rows).await?, rows))
     };
     let show = |row: Listed<Dag>| match &row {
-        Listed::Readable(dag) => Ok(Row::new(dag.name.clone(), row)),
-        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+        Listed::Readable(dag) => Ok(Row::new(paging::of_text(&dag.name), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(paging::of_text(&unreadable.id), row)),
     };
     let Found { rows: dags, unreadable, next_cursor } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;

@@ -68,7 +68,10 @@ pub async fn events(
         prefix: request.prefix.unwrap_or_default(),
         statuses: request.status.into_iter().map(view::engine_status).collect(),
         orchestration: request.orchestration,
-        function: request.function,
+        function: match &request.function {
+            Some(name) => Some(list::parse_function("function", name)?.as_str().to_owned()),
+            None => None,
+        },
         labels: list::parse_labels("label", &request.label)?,
     };
     let permitted = sse::place(&tenant, caller)?;

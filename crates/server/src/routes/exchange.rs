@@ -45,11 +45,8 @@ pub async fn exchange(
     // Boxed, because the layers around a handler move its future, and these are large.
     let body = if answers.is_empty() {
         // As with a fetch: a caller that has gone, or has lost its key, gets no work leased.
-        tokio::select! {
-            biased;
-            body = Box::pin(exchange.answer(fetched(&tenant, wanted))) => body?,
-            refusal = Box::pin(app.until_lost(&caller, Need::Work)) => return Err(refusal),
-        }
+        let answered = Box::pin(exchange.answer(fetched(&tenant, wanted)));
+        Box::pin(app.while_allowed(&caller, Need::Work, answered)).await??
     } else {
         let owned = tenant.clone();
         let work = async move { exchange.answer(answered(&owned, answers, wanted)).await };

@@ -8,7 +8,7 @@ use segno_actions::Listed;
 use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
 use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
-use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::paging::{self, Chunk, Found, Page, Row, limit};
 use super::versions::{Expected, expected, version};
 use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
@@ -22,13 +22,15 @@ use crate::scope::ScopeParameters;
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<FunctionList>, Refusal> {
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |name| FunctionName::new(name).ok())?;
+        let after = paging::name_of(after.as_deref(), |name| FunctionName::new(name).ok())?;
         let found = tenant.functions(after.as_ref(), rows).await;
         Ok(Chunk::of(found.map_err(|error: FunctionError| tenant.refused(error))?, rows))
     };
     let show = |row: Listed<VersionedFunction>| match row {
-        Listed::Readable(found) => Ok(Row::new(found.name.to_string(), Listed::Readable(shown(&found)?))),
-        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+        Listed::Readable(found) => {
+            Ok(Row::new(paging::of_text(found.name.as_str()), Listed::Readable(shown(&found)?)))
+        }
+        Listed::Unreadable(row) => Ok(Row::new(paging::of_text(&row.id), Listed::Unreadable(row))),
     };
     let Found { rows: functions, unreadable, next_cursor } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;

@@ -5,6 +5,7 @@ use axum::{Extension, Json};
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
 
 use super::paging::{Page, cursor, limit};
+use crate::access::is_key_id;
 use crate::app::Keys;
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::KeptInstead;
@@ -16,9 +17,7 @@ use crate::problem::Refusal;
 ))]
 pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
     let rows = limit(page.limit)?;
-    let is_id =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    let after = cursor(page.cursor.as_deref(), |text| is_id(text).then_some(text))?;
+    let after = cursor(page.cursor.as_deref(), |text| is_key_id(text).then_some(text))?;
     Ok(Json(keys.page(after, rows).await?))
 }
 

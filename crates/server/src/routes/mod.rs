@@ -65,9 +65,9 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::access::{self, Need};
 use crate::app::App;
+use crate::known_parameters::{self, KnownParameters};
 use crate::operation::{self, Kind, Operation};
 use crate::problem::{Code, Refusal};
-use crate::query_names::{self, QueryNames};
 use crate::ui::Ui;
 use crate::{audit as audit_log, body_scope, detached, http_metrics, idempotency, request_id};
 
@@ -265,17 +265,17 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end));
     let sign_in = OpenApiRouter::new().routes(routes!(sessions::create));
-    let parameters = QueryNames::of(sign_in.get_openapi());
+    let parameters = KnownParameters::of(sign_in.get_openapi());
     let sign_in = sign_in
-        .route_layer(from_fn_with_state(parameters, query_names::layer))
+        .route_layer(from_fn_with_state(parameters, known_parameters::layer))
         .route_layer(DefaultBodyLimit::max(sessions::MAX_SIGN_IN_BYTES));
     let callbacks = OpenApiRouter::new()
         .routes(routes!(callbacks::started))
         .routes(routes!(callbacks::heartbeat))
         .routes(routes!(callbacks::completed));
-    let parameters = QueryNames::of(callbacks.get_openapi());
+    let parameters = KnownParameters::of(callbacks.get_openapi());
     let callbacks = callbacks
-        .route_layer(from_fn_with_state(parameters, query_names::layer))
+        .route_layer(from_fn_with_state(parameters, known_parameters::layer))
         .route_layer(DefaultBodyLimit::max(callbacks::MAX_CALLBACK_BODY_BYTES));
     let public = OpenApiRouter::new()
         .routes(routes!(health::healthz))
@@ -301,11 +301,11 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     ];
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
     for (need, audit, max_body_bytes, group) in guarded {
-        let parameters = QueryNames::of(group.get_openapi());
+        let parameters = KnownParameters::of(group.get_openapi());
         let group = group
             .route_layer(from_fn(detached::handle))
             .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
-            .route_layer(from_fn_with_state(parameters, query_names::layer));
+            .route_layer(from_fn_with_state(parameters, known_parameters::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
             Audit::EveryChangeAsItsBodySays => group
@@ -318,7 +318,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         };
         let group = group
             .route_layer(from_fn_with_state((app.clone(), need), detached::layer))
-            .route_layer(from_fn_with_state(app.clone(), instances::awaited_end::layer));
+            .route_layer(from_fn_with_state((app.clone(), need), instances::awaited_end::layer));
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
         let group = group.route_layer(DefaultBodyLimit::max(max_body_bytes));
         let group = refusing(group);

@@ -38,6 +38,18 @@ pub fn limit(asked: Option<usize>) -> Result<usize, Refusal> {
     }
 }
 
+/// Refuses a name to filter by that nothing can have.
+///
+/// # Errors
+/// `invalid-request` when the check fails.
+pub fn named<E: ToString>(
+    field: &str,
+    name: Option<&str>,
+    check: impl FnOnce(&str) -> Result<(), E>,
+) -> Result<(), Refusal> {
+    name.map_or(Ok(()), check).map_err(|error| Refusal::field(field, error.to_string()))
+}
+
 /// What a cursor is, as its listing reads it.
 ///
 /// # Errors
@@ -61,7 +73,7 @@ pub fn newest_first(text: Option<&str>) -> Result<Option<&str>, Refusal> {
     })
 }
 
-/// A cursor that stands for any text, such as a key that users choose: base64url, so that it is told apart from what is none.
+/// A cursor that stands for any text, such as a name that users choose: base64url, so that it is told apart from what is none.
 pub fn of_text(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)
 }
@@ -75,6 +87,14 @@ pub fn text_of(text: Option<&str>) -> Result<Option<String>, Refusal> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok().filter(|bytes| !bytes.is_empty())?;
         String::from_utf8(bytes).ok()
     })
+}
+
+/// The name that a cursor of [`of_text`] stands for, as its listing reads it.
+///
+/// # Errors
+/// When it is no name of that listing.
+pub fn name_of<T>(text: Option<&str>, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refusal> {
+    text_of(text)?.map(|name| read(&name).ok_or_else(Refusal::broken_cursor)).transpose()
 }
 
 /// A page ends before the row with which it would have more bytes than this, as JSON. It has at least one row.

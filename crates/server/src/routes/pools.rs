@@ -25,12 +25,12 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolL
     let workers = workers?;
     let (tenant, workers) = (&tenant, &workers);
     let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |name| PoolName::new(name).ok())?;
+        let after = paging::name_of(after.as_deref(), |name| PoolName::new(name).ok())?;
         Ok(Chunk::of(tenant.pools(workers, after.as_ref(), rows).await?, rows))
     };
     let show = |row: Listed<Pool>| match &row {
-        Listed::Readable(pool) => Ok(Row::new(pool.name.clone(), row)),
-        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+        Listed::Readable(pool) => Ok(Row::new(paging::of_text(&pool.name), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(paging::of_text(&unreadable.id), row)),
     };
     let Found { rows: pools, mut unreadable, next_cursor } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;

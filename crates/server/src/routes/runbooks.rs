@@ -55,12 +55,13 @@ pub async fn plan(
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<RunbookList>, Refusal> {
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |name| NameKind::Runbook.check(name).ok().map(|()| name))?;
-        Ok(Chunk::of(tenant.runbooks(after, rows).await?, rows))
+        let checked = |name: &str| NameKind::Runbook.check(name).ok().map(|()| name.to_owned());
+        let after = paging::name_of(after.as_deref(), checked)?;
+        Ok(Chunk::of(tenant.runbooks(after.as_deref(), rows).await?, rows))
     };
     let show = |row: Listed<Runbook>| match &row {
-        Listed::Readable(runbook) => Ok(Row::new(runbook.name.clone(), row)),
-        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+        Listed::Readable(runbook) => Ok(Row::new(paging::of_text(&runbook.name), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(paging::of_text(&unreadable.id), row)),
     };
     let Found { rows: runbooks, unreadable, next_cursor } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;

@@ -9,10 +9,11 @@ use segno_api::run::{
 };
 use segno_api::several;
 use segno_ledger::drive::RunQuery;
+use segno_ledger::plan::NameKind;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::paging::{MAX_PAGE_BYTES, json_bytes, limit};
+use super::paging::{MAX_PAGE_BYTES, json_bytes, limit, named};
 use crate::access::Caller;
 use crate::app::{Requester, Tenant, run_state};
 use crate::extract::{Body, OptionalBody, Path, Query};
@@ -110,6 +111,7 @@ pub async fn list(tenant: Tenant, Query(query): Query<ListRunsQuery>) -> Result<
         limit: limit(query.limit)?,
     };
     check_cursor(request.after.as_deref())?;
+    named("dag", request.dag.as_deref(), |name| NameKind::Dag.check(name))?;
     let mut list = RunList { runs: Vec::new(), unreadable: Vec::new(), next_cursor: None };
     let mut bytes = 0;
     // A page may end early at its bytes, so it is read again from where it ended.

@@ -76,9 +76,15 @@ pub async fn put(
 /// Deletes a saved view or query.
 #[utoipa::path(delete, path = "/v1/saved/{name}", tag = "saved", params(
     ("name" = String, Path, description = "Its name"), ScopeParameters,
+    ("if-match" = Option<String>, Header, description = "Only this version"),
 ), responses((status = 204, description = "It is deleted")))]
-pub async fn delete(tenant: Tenant, Path(name): Path<String>) -> Result<StatusCode, Refusal> {
-    tenant.delete_saved(&name).await?;
+pub async fn delete(
+    tenant: Tenant,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Refusal> {
+    let expected = versions::version(&headers)?.map_or(SaveExpected::Anything, SaveExpected::Version);
+    tenant.delete_saved(&name, expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -25,6 +25,9 @@ pub struct MinuteCounts {
     pub failed: u64,
     /// That were cancelled.
     pub cancelled: u64,
+    /// When the first of those that failed did, in Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_failed_at_ms: Option<u64>,
     /// Ends of calls, by function.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub functions: BTreeMap<String, NameCounts>,
@@ -66,6 +69,9 @@ impl MinuteCounts {
             | ChangeKind::ContinuedAsNew => {}
         }
         let Some(ended) = ended else { return };
+        if kind == ChangeKind::Failed {
+            self.first_failed_at_ms = earlier(self.first_failed_at_ms, Some(ended.ended_at_ms));
+        }
         if let Some(code) = ended.failure {
             *entry(&mut self.failures, code) += 1;
         }
@@ -87,6 +93,7 @@ impl MinuteCounts {
         self.completed += other.completed;
         self.failed += other.failed;
         self.cancelled += other.cancelled;
+        self.first_failed_at_ms = earlier(self.first_failed_at_ms, other.first_failed_at_ms);
         merge_names(&mut self.functions, &other.functions);
         merge_names(&mut self.orchestrations, &other.orchestrations);
         for (code, count) in &other.failures {
@@ -104,6 +111,11 @@ impl NameCounts {
         self.cancelled += other.cancelled;
         self.times.merge(&other.times);
     }
+}
+
+/// The earlier of two times that may be unknown.
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 fn merge_names(into: &mut BTreeMap<String, NameCounts>, from: &BTreeMap<String, NameCounts>) {
@@ -136,12 +148,19 @@ mod tests {
         minute.count(ChangeKind::Started, None, None);
         minute.count(ChangeKind::Completed, Some(ended("greet")), None);
         let failed = EndedExecution { failure: Some("no-paint"), ..ended("invoke") };
+        let late = EndedExecution { ended_at_ms: 90, ..failed };
+        minute.count(ChangeKind::Failed, Some(late), Some("render"));
+        assert_eq!(minute.first_failed_at_ms, Some(90));
+        minute.failed = 0;
+        minute.failures.clear();
+        minute.functions.clear();
         minute.count(ChangeKind::Failed, Some(failed), Some("render"));
         minute.count(ChangeKind::Cancelled, Some(ended("greet")), None);
         minute.count(ChangeKind::Paused, None, None);
         let mut twice = minute.clone();
         twice.merge(&minute);
         assert_eq!((twice.started, twice.completed, twice.failed, twice.cancelled), (2, 2, 2, 2));
+        assert_eq!(twice.first_failed_at_ms, Some(15));
         assert_eq!(twice.failures, [("no-paint".to_owned(), 2)].into());
         assert_eq!(twice.functions["render"].failed, 2);
         assert_eq!(

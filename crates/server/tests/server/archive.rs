@@ -134,6 +134,50 @@ async fn what_retention_moves_is_shown_as_before_and_says_so() {
 }
 
 #[tokio::test]
+async fn what_needs_the_store_says_that_an_instance_is_archived() {
+    let world = Archiving::open().await;
+    world.run(&["a/b"]).await;
+    let ended = world.client.instance("a/b", Duration::ZERO).await.unwrap().completed_at.unwrap();
+    world.archived(&["a/b"]).await;
+    let http = reqwest::Client::new();
+    let (get, post, delete) = (reqwest::Method::GET, reqwest::Method::POST, reqwest::Method::DELETE);
+    let message = r#"{"name":"wave","data":null}"#;
+    for (method, verb, body) in [
+        (&get, "/tree", ""),
+        (&get, "/explain", ""),
+        (&get, "/status", ""),
+        (&get, "/events", ""),
+        (&get, "/logs", ""),
+        (&post, "/raise", message),
+        (&post, "/enqueue", message),
+        (&post, "/cancel", "{}"),
+        (&post, "/pause", "{}"),
+        (&post, "/resume", "{}"),
+        (&post, "/retry", "{}"),
+        (&post, "/restart", "{}"),
+        (&post, "/restart", r#"{"force":true}"#),
+        (&post, "/restart", r#"{"new_id":"copy"}"#),
+        (&delete, "", ""),
+    ] {
+        for (id, status, code) in [("a%2Fb", 410, "instance-archived"), ("never", 404, "not-found")] {
+            let url = world.stand.url(&format!("/v1/instances/{id}{verb}"));
+            let call = http.request(method.clone(), url).header("content-type", "application/json");
+            let answer = call.body(body).send().await.unwrap();
+            let found = answer.status().as_u16();
+            let problem: segno_api::Problem = answer.json().await.unwrap();
+            assert_eq!((found, problem.code.as_str()), (status, code), "{method} {verb} {id}: {problem:?}");
+            let told = problem.detail.contains(&format!("\"a/b\" ended at {ended} and is archived"));
+            assert_eq!(told, status == 410, "{method} {verb}: {problem:?}");
+        }
+    }
+    // It can still be read, and its id can be used again.
+    assert!(world.client.instance("a/b", Duration::ZERO).await.unwrap().archived);
+    world.run(&["a/b"]).await;
+    assert!(!world.client.instance("a/b", Duration::ZERO).await.unwrap().archived);
+    world.client.tree("a/b", PageRequest::default()).await.unwrap();
+}
+
+#[tokio::test]
 async fn queries_answer_the_same_before_and_after_retention() {
     const QUERIES: [&str; 12] = [
         "SELECT id, status, result, labels, duration_ms FROM instances ORDER BY id",

@@ -207,6 +207,10 @@ async fn a_restart_takes_another_input_that_is_checked_as_that_of_a_start() {
     let entries = client.audit(&restarts).await.unwrap().entries;
     assert!(entries.iter().all(|entry| entry.reason.as_deref() == Some("wrong name")), "{entries:?}");
     assert_eq!(entries.len(), 2);
+    let taken = client.restart("ada", &copy).await.unwrap_err();
+    assert_eq!((taken.status(), taken.code()), (Some(409), Some("instance-exists")));
+    let told = "new_id: an instance with the id \"copy\" exists already; choose another new_id";
+    assert!(taken.to_string().starts_with(told), "{taken}");
 
     let schema = json!({ "type": "object", "required": ["n"] });
     let declaration = json_of(&json!({ "executor": "remote", "input_schema": schema }));

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::outcomes::{Failing, Row, answer, rows};
-use crate::stand::{Ground, PATIENCE, Stand, settings};
+use crate::stand::{Ground, PATIENCE, Stand, creates_on_condition, settings};
 
 /// Whether the changes of a route are in the audit log: what workers do and what senders post is
 /// not.
@@ -74,7 +74,7 @@ impl Line {
         if !body.is_empty() {
             head.push_str("content-type: application/json\r\n");
         }
-        if *method == Method::PUT && !path.contains("recurring") {
+        if creates_on_condition(method, path) {
             head.push_str("if-none-match: *\r\n");
         }
         if let Some(key) = key {

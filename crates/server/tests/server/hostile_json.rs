@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::header;
 use axum::routing::post;
+use reqwest::Method;
 use segno::{Context, Orchestration, Payload, Registry, Signal};
 use segno_api::Json;
 use segno_api::client::Expected;
@@ -18,7 +19,7 @@ use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
-use crate::stand::{Ground, PATIENCE, json_of, listener, settings};
+use crate::stand::{Ground, PATIENCE, creates_on_condition, json_of, listener, settings};
 
 /// Keeps what it gets as its status, waits for a signal, and returns what that brings.
 const KEEP: Orchestration<Payload, Payload> = Orchestration::new("keep");
@@ -117,7 +118,11 @@ impl World {
 
     async fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let url = format!("http://{}{path}", self.server.address());
-        let call = self.http.request(method.parse().unwrap(), url).header("if-none-match", "*");
+        let method: Method = method.parse().unwrap();
+        let mut call = self.http.request(method.clone(), url);
+        if creates_on_condition(&method, path) {
+            call = call.header("if-none-match", "*");
+        }
         let call = call.header(header::CONTENT_TYPE, "application/json").body(body.to_owned());
         let answer = call.send().await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())

@@ -156,7 +156,9 @@ async fn every_listing_refuses_a_broken_cursor_in_the_same_way() {
     let (stand, runs) = stand().await;
     let mut told = Vec::new();
     for path in listings(&stand, &runs).await {
-        for cursor in ["", "???", "no cursor!", "\u{0}", "/../one"] {
+        // Also what looks like a name, a number or a value of a program.
+        let words = ["NaN", "abc", "one", "default", "Infinity", "undefined", "null", "-1", "1e9", "0x7"];
+        for cursor in ["", "???", "no cursor!", "\u{0}", "/../one"].into_iter().chain(words) {
             let (status, problem) = read(&stand, &path, &[("cursor", cursor)]).await;
             let (code, errors) =
                 (problem["code"].as_str().unwrap_or_default(), problem["errors"].to_string());

@@ -22,7 +22,7 @@ use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
+use crate::stand::{Ground, PATIENCE, Stand, creates_on_condition, json_of, listener, settings};
 
 /// Which writes of a store fail, and how.
 type FaultPlan = Box<dyn Fn(CommitPoint) -> Fault + Send>;
@@ -85,7 +85,7 @@ impl Failing {
     pub fn call(&self, method: &Method, path: &str, body: &Value) -> reqwest::RequestBuilder {
         let url = format!("http://{}{path}", self.server.address());
         let mut call = reqwest::Client::new().request(method.clone(), url).bearer_auth(&self.key);
-        if *method == Method::PUT && !path.contains("recurring") {
+        if creates_on_condition(method, path) {
             call = call.header("if-none-match", "*");
         }
         if !body.is_null() {

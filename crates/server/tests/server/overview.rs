@@ -159,7 +159,9 @@ async fn what_is_wrong_is_counted_and_named() {
     .await;
     let failed = problem(&report, ProblemKind::FailedRecently).unwrap();
     assert_eq!((failed.count, failed.items[0].name.as_str()), (2, "no-paint"), "{failed:?}");
-    assert!(failed.oldest.is_some() && failed.link.filter["status"] == "failed", "{failed:?}");
+    assert_eq!(failed.link.filter["status"], "failed", "{failed:?}");
+    let first = client.instance("a", PATIENCE).await.unwrap();
+    assert!(failed.oldest >= Some(first.created_at), "not the begin of its minute: {failed:?}");
     let orphans = problem(&report, ProblemKind::FunctionsWithoutWorker).unwrap();
     assert_eq!((orphans.count, orphans.items[0].name.as_str()), (1, "paint"));
     assert_eq!(problem(&report, ProblemKind::Paused).unwrap().count, 1);

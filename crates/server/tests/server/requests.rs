@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::stand::{Stand, settings};
+use crate::stand::{Stand, creates_on_condition, settings};
 
 async fn send(
     stand: &Stand,
@@ -18,7 +18,7 @@ async fn send(
     content_type: Option<&str>,
     body: &str,
 ) -> (StatusCode, Problem) {
-    let is_new = method == Method::PUT;
+    let is_new = creates_on_condition(&method, path);
     let mut call = reqwest::Client::new().request(method, stand.url(path)).body(body.to_owned());
     if is_new {
         call = call.header("if-none-match", "*");

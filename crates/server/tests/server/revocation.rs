@@ -5,13 +5,17 @@ use std::time::Duration;
 use segno::clock::{Clock, SystemClock};
 use segno_api::Client;
 use segno_api::change::FollowChanges;
-use segno_api::client::EventStream;
+use segno_api::client::{EventStream, Expected};
+use segno_api::invocation::Invoke;
 use segno_api::key::{CreateKey, CreatedKey, Grant, Role};
+use segno_api::sql::SqlQuery;
 use segno_server::settings::{Authentication, Role as NodeRole};
 use segno_server::{Server, samples};
 use segno_testkit::clock::VirtualClock;
+use serde_json::json;
+use tokio::task::JoinSet;
 
-use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
+use crate::stand::{Ground, PATIENCE, Stand, greet, json_of, settings};
 
 async fn viewer(stand: &Stand, expires_at: Option<jiff::Timestamp>) -> CreatedKey {
     let grants = vec![Grant { namespace: "default".to_owned(), tenant: "default".to_owned() }];
@@ -85,6 +89,71 @@ async fn streams_end_on_other_nodes_and_when_the_key_expires() {
     }
     clock.advance_to_ms(in_an_hour_ms);
     assert_eq!(rest(second).await, ["revoked"]);
+}
+
+#[tokio::test]
+async fn a_start_or_call_that_waits_for_its_end_answers_what_was_done_when_its_key_is_revoked() {
+    let stand = Stand::with_keys().await;
+    let admin = stand.client();
+    let remote = json_of(&json!({ "executor": "remote" }));
+    admin.put_function("render", &remote, Expected::Absent).await.unwrap();
+    let secret = stand.key(Role::Operator, "default", "default").await;
+    let client = Client::new(&stand.url("")).unwrap().key(secret.clone());
+    let start = tokio::spawn({
+        let client = client.clone();
+        async move {
+            let waiting = greet("one", r#"{"name":"Ada","wait":true}"#);
+            client.start(&waiting, Some("a key"), PATIENCE).await.map(drop)
+        }
+    });
+    let call = tokio::spawn(async move {
+        let request = Invoke { key: Some("two".to_owned()), ..Invoke::new("render", json_of("x")) };
+        client.invoke(&request, PATIENCE).await.map(drop)
+    });
+    let started = async {
+        while admin.instance("one", Duration::ZERO).await.is_err()
+            || admin.instance("invoke:two", Duration::ZERO).await.is_err()
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, started).await.expect("they are not started");
+    admin.revoke_key(secret.split('_').nth(1).unwrap()).await.unwrap();
+    for (waiting, id) in [(start, "one"), (call, "invoke:two")] {
+        let refused = waiting.await.unwrap().unwrap_err();
+        assert_eq!((refused.status(), refused.code()), (Some(401), Some("unauthorized")), "{refused}");
+        let done = format!("the instance {id:?} was started; while its end was awaited, the key was revoked");
+        assert!(refused.to_string().starts_with(&done), "{refused}");
+    }
+    // The answer that is kept under the key is that of the start.
+    let again = greet("one", r#"{"name":"Ada","wait":true}"#);
+    let again = admin.start(&again, Some("a key"), PATIENCE).await.unwrap();
+    assert!(again.created && again.instance.is_none(), "{again:?}");
+}
+
+#[tokio::test]
+async fn queries_of_a_revoked_key_end_at_once() {
+    let stand = Stand::with_keys().await;
+    let key = viewer(&stand, None).await;
+    let client = Client::new(&stand.url("")).unwrap().key(key.secret.clone()).retry_for(Duration::ZERO);
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    let mut queries = JoinSet::new();
+    for _ in 0..9 {
+        let client = client.clone();
+        queries.spawn(async move {
+            let text = Some(endless.to_owned());
+            let query = SqlQuery { query: text, timeout_seconds: Some(30), ..SqlQuery::default() };
+            client.sql(&query).await.unwrap_err()
+        });
+    }
+    // Eight of a tenant run or wait. Once the ninth is refused, all others have begun.
+    let refused = queries.join_next().await.unwrap().unwrap();
+    assert_eq!(refused.code(), Some("unavailable"), "{refused}");
+    stand.client().revoke_key(&key.key.id).await.unwrap();
+    while let Some(refused) = queries.join_next().await {
+        let refused = refused.unwrap();
+        assert_eq!((refused.status(), refused.code()), (Some(401), Some("unauthorized")), "{refused}");
+    }
 }
 
 #[tokio::test]

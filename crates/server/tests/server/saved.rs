@@ -39,8 +39,10 @@ async fn what_is_saved_is_shared_replaced_and_deleted_by_name() {
             "precondition-failed",
         ),
         (viewer.save("mine", &view("x"), None).await.map(drop), "forbidden"),
-        (viewer.delete_saved(name).await, "forbidden"),
-        (client.delete_saved("nothing").await, "not-found"),
+        (viewer.delete_saved(name, None).await, "forbidden"),
+        (client.delete_saved("nothing", None).await, "not-found"),
+        (client.delete_saved("nothing", Some(first.version)).await, "not-found"),
+        (client.delete_saved(name, Some(first.version)).await, "precondition-failed"),
         (client.saved_one("nothing").await.map(drop), "not-found"),
         (client.save("a\u{7}b", &view("x"), None).await.map(drop), "invalid-request"),
         (client.save(" a", &view("x"), None).await.map(drop), "invalid-request"),
@@ -53,8 +55,14 @@ async fn what_is_saved_is_shared_replaced_and_deleted_by_name() {
     {
         assert_eq!(result.as_ref().err().map(code), Some(expected), "{number}");
     }
-    client.save(name, &view("x"), Some(Expected::Version(changed.version))).await.unwrap();
-    client.delete_saved(name).await.unwrap();
+    let last = client.save(name, &view("x"), Some(Expected::Version(changed.version))).await.unwrap();
+    assert_eq!(
+        code(&client.delete_saved(name, Some(changed.version)).await.unwrap_err()),
+        "precondition-failed"
+    );
+    client.delete_saved(name, Some(last.version)).await.unwrap();
+    client.save(name, &view("x"), Some(Expected::Absent)).await.unwrap();
+    client.delete_saved(name, None).await.unwrap();
     assert_eq!(client.saved(None).await.unwrap().saved.len(), 1);
 }
 

@@ -305,6 +305,12 @@ impl Stand {
     }
 }
 
+/// Whether a PUT creates something only on the condition that there is none yet.
+pub fn creates_on_condition(method: &reqwest::Method, path: &str) -> bool {
+    let kinds = ["/v1/functions/", "/v1/hooks/", "/v1/saved/"];
+    *method == reqwest::Method::PUT && kinds.iter().any(|kind| path.starts_with(kind))
+}
+
 /// A start of the sample.
 pub fn greet(id: &str, input: &str) -> StartInstance {
     StartInstance {

@@ -478,7 +478,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/instances/{id}/tree" => {
             let own = plain(path.replace("{id}", "own"));
             let behind = names.ids(&names.instance).into_iter();
-            let behind = behind.map(|id| own.clone().query(format!("cursor={}", escaped(&id))));
+            let behind = behind.map(|id| own.clone().query(format!("cursor={}", base64(&id))));
             of_instance().into_iter().chain(behind).collect()
         }
         "get /v1/instances/{id}/events"
@@ -542,7 +542,9 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
                 json!({ "function": "echo", "key": names.call.trim_start_matches("invoke:"), "input": 2 }),
             ),
         ],
-        "get /v1/functions" => vec![plain(path), plain(path).query(format!("cursor={}", names.function))],
+        "get /v1/functions" => {
+            vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
+        }
         "get /v1/functions/{name}" => with("{name}", names.ids(&names.function)),
         "delete /v1/functions/{name}" => {
             let deleted = with("{name}", names.ids(&names.function));
@@ -560,7 +562,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             let created = all(declared, &|sent| sent.header("if-none-match", "*"));
             replaced.into_iter().chain(created).collect()
         }
-        "get /v1/hooks" => vec![plain(path), plain(path).query(format!("cursor={}", names.hook))],
+        "get /v1/hooks" => vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.hook)))],
         "get /v1/hooks/events" => vec![plain(path), plain(path).query(format!("cursor={}", names.payload))],
         "post /v1/hooks/{namespace}/{route}/test" => {
             all(of_hook(""), &|sent| sent.body(json!({ "body": "x" })))
@@ -647,7 +649,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
                 plain(path).body(json!({ "worker": "walk", "pool": names.pool, "wait_ms": 0 })),
             ]
         }
-        "get /v1/pools" => vec![plain(path), plain(path).query(format!("cursor={}", names.pool))],
+        "get /v1/pools" => vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.pool)))],
         "get /v1/pools/{name}" | "delete /v1/pools/{name}" | "post /v1/pools/{name}/resume" => {
             with("{name}", names.ids(&names.pool))
         }
@@ -726,7 +728,12 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/saved" => {
             vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
         }
-        "get /v1/saved/{name}" | "delete /v1/saved/{name}" => with("{name}", names.ids(&names.function)),
+        "get /v1/saved/{name}" => with("{name}", names.ids(&names.function)),
+        "delete /v1/saved/{name}" => {
+            let deleted = with("{name}", names.ids(&names.function));
+            let of_version = all(deleted.clone(), &|sent| sent.header("if-match", "\"1\""));
+            of_version.into_iter().chain(deleted).collect()
+        }
         "put /v1/saved/{name}" => all(with("{name}", names.ids(&names.function)), &|sent| {
             sent.header("if-match", "\"1\"").body(json!({ "kind": "view", "text": "walk" }))
         }),
@@ -795,7 +802,9 @@ fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent>
         ids.iter().map(sent).collect()
     };
     match operation {
-        "get /v1/runbooks" => vec![plain(path), plain(path).query(format!("cursor={}", names.runbook))],
+        "get /v1/runbooks" => {
+            vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.runbook)))]
+        }
         "put /v1/runbooks/{name}/automation" => of_runbook(json!({ "enabled": true })),
         "post /v1/runbooks/{name}/removal/approve" | "post /v1/runbooks/{name}/removal/reject" => {
             of_runbook(json!({ "set": 1 }))
@@ -867,7 +876,7 @@ fn requests_of_dags(operation: &str, path: &str, names: &Names) -> Vec<Sent> {
     };
     let partition = "2026-01-04";
     match operation {
-        "get /v1/dags" => vec![plain(path), plain(path).query(format!("cursor={}", names.dag))],
+        "get /v1/dags" => vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.dag)))],
         "post /v1/dags" => {
             let document = dag(&names.dag, &names.task, &names.asset, "walk");
             vec![plain(path).body(json!({ "document": document }))]

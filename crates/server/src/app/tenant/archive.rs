@@ -10,6 +10,7 @@ use segno_ledger::archive::{
 use segno_ledger::tables::Cell;
 
 use super::{Rejected, Tenant};
+use crate::access::timestamp;
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
 
@@ -35,6 +36,33 @@ impl Tenant {
             Some(instance) => Ok(Located { instance, archived: true }),
             None => Err(refusal),
         }
+    }
+
+    /// One instance that is in the store.
+    ///
+    /// # Errors
+    /// `not-found`, `instance-archived` when it is in the archive only, `archive-unavailable` when that cannot be read.
+    pub async fn instance_in_store(&self, id: &str) -> Result<Instance, Refusal> {
+        self.in_store(id, self.instance(id)).await
+    }
+
+    /// The outcome of an operation on an instance in the store, which reports an instance that is in the archive only.
+    ///
+    /// # Errors
+    /// Those of the operation; `instance-archived` in place of `not-found`, `archive-unavailable` when the archive cannot be read.
+    pub async fn in_store<T>(
+        &self,
+        id: &str,
+        operation: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let refusal = match operation.await {
+            Err(refusal) if is_unknown(&refusal) => refusal,
+            outcome => return outcome,
+        };
+        Err(match self.archived_instance(id, &refusal).await? {
+            Some(found) => archived(id, found.completed_at_ms.map(timestamp)),
+            None => refusal,
+        })
     }
 
     /// The archived instance of an id that the store does not have; `None` when another reason than that led to the refusal.
@@ -197,6 +225,16 @@ impl Rejected for ArchiveFault {
     fn refusal(&self, _: &Scope) -> Refusal {
         Refusal::from_archive(self)
     }
+}
+
+/// The caller wants something of an instance that is in the archive only, since it ended then.
+fn archived(id: &str, ended_at: Option<jiff::Timestamp>) -> Refusal {
+    let ended = ended_at.map(|at| format!(" ended at {at} and")).unwrap_or_default();
+    let detail = format!(
+        "instance {id:?}{ended} is archived: retention has moved it out of the store; it is read with GET \
+         /v1/instances/{{id}}, its /history and /executions, and queries"
+    );
+    Refusal::new(Code::InstanceArchived, detail)
 }
 
 fn is_unknown(refusal: &Refusal) -> bool {

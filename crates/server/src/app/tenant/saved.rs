@@ -51,6 +51,22 @@ pub enum SaveExpected {
     Version(u64),
 }
 
+impl SaveExpected {
+    /// Whether what is found under a name is as expected.
+    fn check(self, name: &str, found: Option<u64>) -> Result<(), Refusal> {
+        let detail = match (self, found) {
+            (SaveExpected::Absent, Some(_)) => format!("something is saved under {name:?} already"),
+            (SaveExpected::Version(wanted), found) if found != Some(wanted) => {
+                let found =
+                    found.map_or("it is deleted".to_owned(), |found| format!("it has version {found}"));
+                format!("version {wanted} of {name:?} is expected, and {found}; read it again")
+            }
+            _ => return Ok(()),
+        };
+        Err(Refusal::new(Code::PreconditionFailed, detail))
+    }
+}
+
 /// The stored form.
 #[derive(Serialize, Deserialize)]
 struct StoredSaved {
@@ -155,19 +171,7 @@ impl Tenant {
         let gate = store.get_record(GATE_KIND, self.scope.prefix()).await?;
         let there = store.get_record(KIND, &self.stored(name)).await?;
         let version = there.as_ref().map(|record| record.version);
-        match (expected, version) {
-            (SaveExpected::Absent, Some(_)) => {
-                let detail = format!("something is saved under {name:?} already");
-                return Err(Refusal::new(Code::PreconditionFailed, detail));
-            }
-            (SaveExpected::Version(wanted), found) if found != Some(wanted) => {
-                let found =
-                    found.map_or("it is deleted".to_owned(), |found| format!("it has version {found}"));
-                let detail = format!("version {wanted} of {name:?} is expected, and {found}; read it again");
-                return Err(Refusal::new(Code::PreconditionFailed, detail));
-            }
-            _ => {}
-        }
+        expected.check(name, version)?;
         let mut writes = vec![RecordWrite::Put {
             kind: KIND.to_owned(),
             id: self.stored(name),
@@ -200,12 +204,13 @@ impl Tenant {
     /// Deletes a view or query, also one that cannot be read.
     ///
     /// # Errors
-    /// `not-found` when nothing is saved under this name.
-    pub async fn delete_saved(&self, name: &str) -> Result<(), Refusal> {
+    /// `not-found` when nothing is saved under this name, `precondition-failed`.
+    pub async fn delete_saved(&self, name: &str, expected: SaveExpected) -> Result<(), Refusal> {
         let store = &self.resources().store;
         let id = self.stored(name);
         for _ in 0..MAX_TRIES {
             let record = store.get_record(KIND, &id).await?.ok_or_else(|| nothing(name))?;
+            expected.check(name, Some(record.version))?;
             let delete = RecordWrite::Delete {
                 kind: KIND.to_owned(),
                 id: id.clone(),

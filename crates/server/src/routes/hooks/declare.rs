@@ -9,7 +9,7 @@ use segno_actions::objects::Objects;
 use segno_api::hook as wire;
 use serde_json::{Map, Value};
 
-use super::super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::super::paging::{self, Chunk, Found, Page, Row, limit};
 use super::super::versions::{Expected, expected, version};
 use super::view;
 use crate::app::Tenant;
@@ -24,15 +24,15 @@ use crate::scope::{ScopeParameters, TenantParameter};
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire::HookList>, Refusal> {
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), |name| HookName::new(name).ok())?;
+        let after = paging::name_of(after.as_deref(), |name| HookName::new(name).ok())?;
         let found = tenant.hooks(after.as_ref(), rows).await;
         Ok(Chunk::of(found.map_err(|error| tenant.refused(error))?, rows))
     };
     let show = |row: Listed<Route>| match row {
         Listed::Readable(route) => {
-            Ok(Row::new(route.name.to_string(), Listed::Readable(view::hook(&route)?)))
+            Ok(Row::new(paging::of_text(&route.name.to_string()), Listed::Readable(view::hook(&route)?)))
         }
-        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+        Listed::Unreadable(row) => Ok(Row::new(paging::of_text(&row.id), Listed::Unreadable(row))),
     };
     let Found { rows: hooks, unreadable, next_cursor } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;

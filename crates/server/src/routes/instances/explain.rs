@@ -30,7 +30,7 @@ const NAMED_WAITS: usize = 3;
     ("id" = String, Path, description = "Id of the instance; a slash in it is written %2F"), ScopeParameters,
 ), responses((status = 200, body = InstanceExplanation)))]
 pub async fn explain(tenant: Tenant, Path(id): Path<String>) -> Result<Json<InstanceExplanation>, Refusal> {
-    let mut found = tenant.instance(&id).await?;
+    let mut found = tenant.instance_in_store(&id).await?;
     let call = tenant.call_of_instance(&mut found).await?;
     let call = call.map(|call| call::details(&found, call)).transpose()?;
     let (mut waits, mut complete) = (Vec::new(), true);

@@ -34,7 +34,7 @@ pub async fn page(tenant: &Tenant, id: &str, page: Page) -> Result<Json<Function
     let rows = limit(page.limit)?;
     cursor(page.cursor.as_deref(), call_and_attempt)?;
     // Without its row, its logs can be read all the same.
-    if let Err(refusal) = tenant.instance(id).await
+    if let Err(refusal) = tenant.instance_in_store(id).await
         && refusal.damage().is_none()
     {
         return Err(refusal);

@@ -193,8 +193,11 @@ pub async fn tree(
 ) -> Result<Json<Tree>, Refusal> {
     let limit = limit(page.limit)?;
     // An id has no control characters, and not every store can look for them.
-    cursor(page.cursor.as_deref(), |id| (!id.contains(char::is_control)).then_some(()))?;
-    let root = tenant.instance(&id).await?;
+    let id_of = |text: Option<&str>| {
+        paging::name_of(text, |id| (!id.contains(char::is_control)).then(|| id.to_owned()))
+    };
+    let first = id_of(page.cursor.as_deref())?;
+    let root = tenant.instance_in_store(&id).await?;
     if root.revision == 0 {
         // Its start is queued: it has no children.
         let nodes = vec![view::tree_node(&tenant, TreeNode { depth: 0, instance: root })];
@@ -202,22 +205,25 @@ pub async fn tree(
     }
     let (tenant, root) = (&tenant, &id);
     let lost = &Mutex::new(Vec::new());
-    let read = |after, limit| async move {
+    let read = |after: Option<String>, limit| async move {
+        let after = id_of(after.as_deref())?;
         let page = tenant.tree(TreeQuery { instance: root.clone(), after, limit }).await?;
         lost.lock().unwrap_or_else(PoisonError::into_inner).extend(page.unreadable);
         Ok(Chunk { rows: page.nodes, is_last: page.next.is_none(), damaged: None })
     };
     let show = |node: TreeNode| {
         let unshown_bytes = node.instance.result().map_or(0, |result| result.as_str().len());
-        let row = Row::new(node.instance.id.clone(), Listed::Readable(view::tree_node(tenant, node)));
+        let cursor = paging::of_text(&node.instance.id);
+        let row = Row::new(cursor, Listed::Readable(view::tree_node(tenant, node)));
         Ok(Row { unshown_bytes, ..row })
     };
-    let found = paging::page(limit, page.cursor.clone(), read, show).await?;
+    let found = paging::page(limit, page.cursor, read, show).await?;
     let (nodes, next_cursor) = (found.rows, found.next_cursor);
+    let next = id_of(next_cursor.as_deref())?;
     // What lies behind the last node that is shown belongs to the next page.
     let is_of_page = |lost: &UnreadableNode| {
         let is_shown = nodes.iter().any(|node| node.id == lost.after);
-        (is_shown || page.cursor.as_ref() == Some(&lost.after)) && next_cursor.as_ref() != Some(&lost.after)
+        (is_shown || first.as_ref() == Some(&lost.after)) && next.as_ref() != Some(&lost.after)
     };
     let lost = std::mem::take(&mut *lost.lock().unwrap_or_else(PoisonError::into_inner));
     let shown = |lost: UnreadableNode| Unreadable { id: lost.id.unwrap_or_default(), reason: lost.reason };
@@ -250,7 +256,7 @@ pub async fn status(
 ) -> Result<Json<CustomStatus>, Refusal> {
     let wait = wait_of(query.wait_ms)?;
     let after = query.after.unwrap_or(0);
-    let mut found = tenant.instance(&id).await?;
+    let mut found = tenant.instance_in_store(&id).await?;
     if !wait.is_zero() && found.custom_status_version <= after && !found.has_ended() {
         let _place = tenant.wait_place()?;
         tenant.status_changed(&id, after, wait).await?;

@@ -27,7 +27,8 @@ use crate::trace::TraceContext;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct WaitForEnd {
-    /// Wait up to so many milliseconds for the instance to end, and show it if it did.
+    /// Wait up to so many milliseconds for the instance to end, and show it if it did. If the key is revoked or expires meanwhile,
+    /// the answer is 401 and says that the instance was started.
     #[param(maximum = 60000)]
     pub wait_ms: Option<u64>,
 }
@@ -99,17 +100,26 @@ pub async fn restart(
     };
     let Some(new_id) = request.new_id else {
         let restarting = Restarting { force: request.force, request_id: repeat.uuid(), input };
-        tenant.restart(&id, restarting, trace).await?;
+        tenant.in_store(&id, tenant.restart(&id, restarting, trace)).await?;
         let answer = answer(&tenant, &repeat, (id, true), Duration::ZERO);
         return Ok(audit::with_reason(answer, reason));
     };
-    let start = tenant.start_again(&id, new_id, input).await?;
+    let start = tenant.in_store(&id, tenant.start_again(&id, new_id.clone(), input)).await?;
     let repeat = repeat.because(reason.as_deref());
     if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), Duration::ZERO).await? {
         return Ok(answer);
     }
-    let started = tenant.start(start, trace).await?;
+    let started = tenant.start(start, trace).await.map_err(|refusal| taken(refusal, &new_id))?;
     Ok(audit::with_reason(answer(&tenant, &repeat, (started.instance, true), Duration::ZERO), reason))
+}
+
+/// A new id that another instance has: a restart has no `on_conflict` that the engine's own words advise to set.
+fn taken(refusal: Refusal, new_id: &str) -> Refusal {
+    if refusal.code() != segno::Code::InstanceExists.as_str() {
+        return refusal;
+    }
+    let detail = format!("an instance with the id {new_id:?} exists already; choose another new_id");
+    Refusal::told(refusal.status(), segno::Code::InstanceExists.as_str(), detail).in_field("new_id")
 }
 
 /// Starts an instance in one commit with its audit entry and the answer under the idempotency key

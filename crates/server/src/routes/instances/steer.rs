@@ -58,7 +58,8 @@ pub async fn raise(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    tenant.raise(&id, sent(&tenant, request, &repeat).await?).await?;
+    let sent = sent(&tenant, request, &repeat).await?;
+    tenant.in_store(&id, tenant.raise(&id, sent)).await?;
     accepted(id)
 }
 
@@ -74,7 +75,8 @@ pub async fn enqueue(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    tenant.enqueue(&id, sent(&tenant, request, &repeat).await?).await?;
+    let sent = sent(&tenant, request, &repeat).await?;
+    tenant.in_store(&id, tenant.enqueue(&id, sent)).await?;
     accepted(id)
 }
 
@@ -89,7 +91,8 @@ pub async fn cancel(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    tenant.cancel(&id, reason_or(request.reason.clone(), NO_REASON)?).await?;
+    let reason = reason_or(request.reason.clone(), NO_REASON)?;
+    tenant.in_store(&id, tenant.cancel(&id, reason)).await?;
     because(id, request.reason)
 }
 
@@ -104,7 +107,8 @@ pub async fn pause(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    tenant.pause(&id, reason_or(request.reason.clone(), NO_REASON)?).await?;
+    let reason = reason_or(request.reason.clone(), NO_REASON)?;
+    tenant.in_store(&id, tenant.pause(&id, reason)).await?;
     because(id, request.reason)
 }
 
@@ -115,7 +119,7 @@ pub async fn pause(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
 ))]
 pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Taken {
-    tenant.resume(&id).await?;
+    tenant.in_store(&id, tenant.resume(&id)).await?;
     accepted(id)
 }
 
@@ -132,7 +136,7 @@ pub async fn retry(
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Result<Response, Refusal> {
     let reason = request.reason.map(|reason| reason_or(Some(reason), NO_REASON)).transpose()?;
-    let activities = tenant.retry(&id).await?;
+    let activities = tenant.in_store(&id, tenant.retry(&id)).await?;
     Ok(audit::with_reason(Json(Retried { id, activities }).into_response(), reason))
 }
 
@@ -157,7 +161,7 @@ pub async fn delete(
     Path(id): Path<String>,
     Query(query): Query<Force>,
 ) -> Result<Json<Deleted>, Refusal> {
-    let deleted = tenant.delete(&id, query.force).await?;
+    let deleted = tenant.in_store(&id, tenant.delete(&id, query.force)).await?;
     Ok(Json(Deleted {
         instances: deleted.instances_deleted,
         events: deleted.events_deleted,

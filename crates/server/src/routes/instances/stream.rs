@@ -45,7 +45,7 @@ pub async fn events(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let found = tenant.instance(&id).await?;
+    let found = tenant.instance_in_store(&id).await?;
     let seen = sse::last_event(&headers, parse_id)?.unwrap_or((found.execution_id, 0));
     let permitted = sse::place(&tenant, caller)?;
     let follower = Follower {

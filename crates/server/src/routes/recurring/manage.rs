@@ -16,7 +16,7 @@ use segno_api::recurring::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::{self, Chunk, Found, Row, limit};
+use super::super::paging::{self, Chunk, Found, Row, cursor, limit};
 use super::super::partial::{Changes, partial};
 use super::{fields, view};
 use crate::app::{App, Tenant};
@@ -89,10 +89,7 @@ pub async fn list(
     };
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        let after = match after {
-            Some(cursor) => Some(place(tenant, &cursor).await?),
-            None => None,
-        };
+        let after = cursor(after.as_deref(), |text| text.parse().ok())?;
         let page = tenant.recurring_page(after, rows).await;
         Ok(Chunk::of(page.map_err(|error| tenant.refused(error))?, rows))
     };
@@ -229,14 +226,6 @@ async fn recent(tenant: Tenant, id: String, outcomes: usize) -> Result<Vec<Recen
         instance: entry.instance,
     };
     Ok(entries.map(short).collect())
-}
-
-/// The place that a cursor is. Earlier versions gave the id of a recurring action.
-async fn place(tenant: &Tenant, cursor: &str) -> Result<Place, Refusal> {
-    if let Ok(place) = cursor.parse() {
-        return Ok(place);
-    }
-    tenant.recurring(cursor).await.ok().and_then(|action| action.place()).ok_or_else(Refusal::broken_cursor)
 }
 
 fn whole(tenant: &Tenant, found: Result<Stored, ActionError>) -> Result<Json<RecurringAction>, Refusal> {

@@ -56,7 +56,6 @@ impl Tenant {
         let now = self.app.clock.now_ms() / MINUTE_MS;
         let first = now.saturating_sub(RECENT_MS / MINUTE_MS - 1);
         let (minutes, is_whole) = self.minutes(first..=now).await?;
-        let oldest = minutes.iter().find(|(_, counts)| counts.failed > 0).map(|(minute, _)| *minute);
         let mut total = MinuteCounts::default();
         minutes.values().for_each(|counts| total.merge(counts));
         let problem = Problem {
@@ -67,7 +66,7 @@ impl Tenant {
             filter: &[("status", "failed"), ("ended", "<1h")],
         };
         let found = problem.of(total.failed).parts(total.failures);
-        let found = found.since(oldest.map(|minute| timestamp(minute * MINUTE_MS)));
+        let found = found.since(total.first_failed_at_ms.map(timestamp));
         Ok(Checked::of(found).unknown_if(!is_whole, "counts of some nodes cannot be read"))
     }
 

@@ -9,7 +9,7 @@ use crate::disk::Disk;
 use crate::nodes;
 use crate::problem::{Code, Refusal};
 
-const MEGABYTE: u64 = 1_000_000;
+const MEGABYTE: f64 = 1_000_000.0;
 
 /// Clocks of node and store may differ by so much, in milliseconds.
 const MAX_SKEW_MS: u64 = 2_000;
@@ -64,13 +64,11 @@ impl Tenant {
         let problem = Problem {
             kind: ProblemKind::Store,
             severity: Severity::Warning,
-            text: "disk of the store is nearly full",
+            text: "disk of the store has little room left",
             page: "system",
             filter: &[],
         };
-        let left = disk.map(|disk| {
-            format!("{} MB of {} MB are left", disk.free_bytes / MEGABYTE, disk.total_bytes / MEGABYTE)
-        });
+        let left = disk.as_ref().map(room);
         Checked::of(problem.of(u64::from(disk.is_some())).parts(named(left)))
     }
 
@@ -106,5 +104,36 @@ impl Tenant {
         let found = problem.of(u64::from(skew_ms > MAX_SKEW_MS));
         let found = found.parts(named([format!("{}: {} s", self.app.node, skew_ms / 1_000)]));
         Ok(Checked::of(found))
+    }
+}
+
+/// How much room is left on a disk, and how much should be.
+fn room(disk: &Disk) -> String {
+    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / MEGABYTE);
+    let Disk { bytes, total_bytes, free_bytes, .. } = *disk;
+    format!(
+        "{} are free of {}; at least {} should be; the files of the store take {}",
+        megabytes(free_bytes),
+        megabytes(total_bytes),
+        megabytes(disk.wanted_bytes()),
+        megabytes(bytes),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_is_too_small_is_not_called_full() {
+        let disk = |total_bytes, free_bytes| Disk { bytes: 1_400_000, log_bytes: 0, total_bytes, free_bytes };
+        let store = "the files of the store take 1 MB";
+        for (disk, told) in [
+            (disk(41_000_000, 41_000_000), "41 MB are free of 41 MB; at least 200 MB should be"),
+            (disk(20_000_000_000, 700_000_000), "700 MB are free of 20000 MB; at least 2000 MB should be"),
+        ] {
+            assert!(disk.is_nearly_full());
+            assert_eq!(room(&disk), format!("{told}; {store}"));
+        }
     }
 }

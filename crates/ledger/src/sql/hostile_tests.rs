@@ -117,6 +117,21 @@ async fn bombs_end_in_time() {
 }
 
 #[tokio::test]
+async fn a_pattern_that_backtracks_through_a_long_text_ends_at_its_time() {
+    let (like, glob) = (format!("%{}x%", "20".repeat(120)), format!("*{}x*", "20".repeat(120)));
+    for condition in [format!("LIKE '{like}'"), format!("LIKE '{like}' ESCAPE '!'"), format!("GLOB '{glob}'")]
+    {
+        let query = format!(
+            "SELECT count(*) FROM things a, things b, things c WHERE hex(printf('%4000000d', a.size)) {condition}"
+        );
+        let begin_ns = SystemClock.monotonic_ns();
+        assert_eq!(code(&query, Duration::from_secs(1)).await, "sql-timeout", "{query}");
+        let seconds = (SystemClock.monotonic_ns() - begin_ns) / 1_000_000_000;
+        assert!(seconds < 10, "{query} took {seconds} s");
+    }
+}
+
+#[tokio::test]
 async fn a_query_that_runs_out_of_memory_does_no_harm_to_others() {
     let engine = Engine::new(SystemClock::shared());
     let tables = tables().0;

@@ -1,11 +1,11 @@
-//! Waiting for a person, but not for ever: a signal races a durable timer, and the loser is cancelled.
+//! Waiting for a person, but not for ever: a wait for a signal with a time limit, kept by a durable timer.
 //!
 //! Run it: `cargo run -p segno-examples --bin approval`
 
 use std::time::Duration;
 
 use segno::store::memory::MemoryStore;
-use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal, race};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,17 +32,11 @@ async fn pay(_ctx: ActivityContext, expense: Expense) -> Result<(), Failure> {
 }
 
 async fn expense(ctx: Context, expense: Expense) -> Result<String, Failure> {
-    race! {
-        approval = ctx.event(APPROVED) => {
-            let approval = approval?;
-            ctx.activity(PAY, expense).await?;
-            Ok(format!("approved by {}", approval.by))
-        },
-        slept = ctx.sleep(PATIENCE) => {
-            slept?;
-            Ok("sent back: nobody approved it in time".to_owned())
-        },
-    }
+    let Some(approval) = ctx.timeout(PATIENCE, ctx.signal(APPROVED)).await? else {
+        return Ok("sent back: nobody approved it in time".to_owned());
+    };
+    ctx.activity(PAY, expense).await?;
+    Ok(format!("approved by {}", approval.by))
 }
 
 #[tokio::main]
@@ -52,14 +46,14 @@ async fn main() -> anyhow::Result<()> {
     let client = runtime.client();
 
     let chairs = Expense { what: "six chairs".to_owned(), euros: 480 };
-    client.start(EXPENSE, chairs).id("expense-chairs").await?;
+    let chairs = client.start(EXPENSE, chairs).id("expense-chairs").await?;
     let yacht = Expense { what: "a yacht".to_owned(), euros: 900_000 };
-    client.start(EXPENSE, yacht).id("expense-yacht").await?;
+    let yacht = client.start(EXPENSE, yacht).id("expense-yacht").await?;
 
-    client.raise("expense-chairs", APPROVED, Approval { by: "Ada".to_owned() }).await?;
+    chairs.signal(APPROVED, Approval { by: "Ada".to_owned() }).await?;
 
-    for instance in ["expense-chairs", "expense-yacht"] {
-        println!("{instance}: {}", client.result(EXPENSE, instance).await?);
+    for expense in [chairs, yacht] {
+        println!("{}: {}", expense.id(), expense.result().await?);
     }
     runtime.shutdown(Duration::from_secs(1)).await;
     Ok(())

@@ -92,7 +92,7 @@ fn starting_twice_is_starting_once() {
             let invocation = world.prepare(request("count", Value::Null)).await.unwrap();
             let start = world.env.client().start(INVOKE, invocation).id(id.as_str());
             let started = start.on_conflict(OnConflict::UseExisting).await.unwrap();
-            assert_eq!(started.created, created);
+            assert_eq!(started.created(), created);
             world.env.client().result(INVOKE, id.as_str()).await.unwrap();
         }
         assert_eq!(runs.load(Ordering::SeqCst), 1);

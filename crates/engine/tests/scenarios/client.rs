@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use segno::client::{BulkLeft, BulkObstacle, BulkPreview, BulkResult, OnConflict};
 use segno::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS, MAX_PAYLOAD_BYTES};
 use segno::store::{ExecutionStatus, InstanceFilter, InstanceQuery, PruneOptions};
-use segno::{Code, Context, Failure, Orchestration, Registry, Signal, join_all};
+use segno::{Code, Context, Failure, Mailbox, Orchestration, Registry, Signal, join_all};
 
 use crate::support::{HANG, Log, World, in_both_modes, secs};
 
@@ -25,7 +25,7 @@ fn registry(log: &Log) -> Registry {
             ctx.set_label("input", n.to_string())?;
             for status in 1.. {
                 ctx.set_status(&status)?;
-                if ctx.event(GO).await? == 0 {
+                if ctx.signal(GO).await? == 0 {
                     break;
                 }
             }
@@ -65,19 +65,51 @@ async fn a_conflict_takes_the_existing_instance_or_replaces_it() {
     let world = World::resident();
     let _node = world.node(&registry(&Log::default())).await;
     let start = |n| world.client.start(WAITS, n).id("a");
-    assert!(start(1).on_conflict(OnConflict::UseExisting).await.unwrap().created);
+    assert!(start(1).on_conflict(OnConflict::UseExisting).await.unwrap().created());
     world.settle().await;
     let second = start(2).on_conflict(OnConflict::UseExisting).await.unwrap();
-    assert_eq!((second.instance.as_str(), second.created), ("a", false));
-    assert!(start(3).on_conflict(OnConflict::Replace).await.unwrap().created);
+    assert_eq!((second.id(), second.created()), ("a", false));
+    assert!(start(3).on_conflict(OnConflict::Replace).await.unwrap().created());
     world.settle().await;
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 3);
     // Also in place of one that has ended, and of one whose start is still queued.
-    assert!(start(4).on_conflict(OnConflict::Replace).await.unwrap().created);
-    assert!(start(5).on_conflict(OnConflict::Replace).await.unwrap().created);
-    world.client.raise("a", GO, 0).await.unwrap();
+    assert!(start(4).on_conflict(OnConflict::Replace).await.unwrap().created());
+    assert!(start(5).on_conflict(OnConflict::Replace).await.unwrap().created());
+    world.client.signal("a", GO, 0).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_does_with_its_instance_what_a_client_does_with_an_id() {
+    let world = World::resident();
+    let _node = world.node(&registry(&Log::default())).await;
+    let started = world.client.start(WAITS, 7).id("a").await.unwrap();
+    assert_eq!(format!("{started:?}"), r#"InstanceHandle { id: "a", created: true, .. }"#);
+    let handle = world.client.handle::<u32>("a");
+    assert_eq!((handle.id(), handle.created()), ("a", false));
+    assert_eq!(handle.status_change(0).await.unwrap().status.unwrap().as_str(), "1");
+    handle.pause("lunch").await.unwrap();
+    world.settle().await;
+    assert_eq!(handle.status().await.unwrap(), ExecutionStatus::Paused);
+    assert_eq!(handle.instance().await.unwrap().pause_reason(), Some("lunch"));
+    handle.resume().await.unwrap();
+    let late = handle.result().timeout(secs(5)).await.unwrap_err();
+    assert_eq!(late.code(), Code::WaitTimedOut);
+    handle.enqueue(Mailbox::new("notes"), "hello".to_owned()).await.unwrap();
+    handle.signal(GO, 0).await.unwrap();
+    assert_eq!(started.clone().result().await.unwrap(), 7);
+    assert_eq!(handle.wait_until_ended(HANG).await.unwrap().status, ExecutionStatus::Completed);
+    let received = world.kinds("a").await.iter().filter(|kind| **kind == "MessageReceived").count();
+    assert_eq!(received, 2, "the note and the signal");
+
+    let cancelled = world.client.start(WAITS, 8).await.unwrap();
+    cancelled.cancel("enough").await.unwrap();
+    assert!(cancelled.result().await.unwrap_err().failure().unwrap().is_cancelled());
+    let absent = world.client.handle::<u32>("absent");
+    assert_eq!(absent.status().await.unwrap_err().code(), Code::NotFound);
+    let mistyped = world.client.handle::<String>("a").result().await.unwrap_err();
+    assert_eq!(mistyped.code(), Code::PayloadMismatch);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +145,7 @@ async fn a_wait_for_a_result_times_out_and_the_instance_goes_on() {
     let error = world.client.result(WAITS, "a").timeout(secs(30)).await.unwrap_err();
     assert_eq!(error.code(), Code::WaitTimedOut);
     assert_eq!(world.now_ms() - begin_ms, 30_000);
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     assert_eq!(world.client.result(WAITS, "a").timeout(HANG).await.unwrap(), 7);
     let wrong = world.client.result(Orchestration::<u32, String>::new("waits"), "a").await.unwrap_err();
     assert_eq!(wrong.code(), Code::PayloadMismatch);
@@ -131,12 +163,12 @@ async fn a_client_waits_for_each_change_of_the_status() {
     let waiting = tokio::spawn(world.client.status_change("a", 1).into_future());
     world.settle().await;
     assert!(!waiting.is_finished());
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     let second = waiting.await.unwrap().unwrap();
     assert_eq!((second.status.unwrap().as_str(), second.version), ("2", 2));
     let quiet = world.client.status_change("a", 2).timeout(secs(5)).await.unwrap_err();
     assert_eq!(quiet.code(), Code::WaitTimedOut);
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     let last = world.client.status_change("a", 2).await.unwrap();
     assert!(last.ended);
 }

@@ -449,6 +449,65 @@ impl EventKind {
         )
     }
 
+    /// Whether the code asked for it. All other kinds are triggers.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(
+            self,
+            EventKind::ActivityScheduled { .. }
+                | EventKind::ActivityCancelRequested { .. }
+                | EventKind::TimerCreated { .. }
+                | EventKind::TimerCancelled { .. }
+                | EventKind::MessageSubscribed { .. }
+                | EventKind::MessageSubscriptionCancelled { .. }
+                | EventKind::SubOrchestrationScheduled { .. }
+                | EventKind::SubOrchestrationCancelRequested { .. }
+                | EventKind::OrchestrationChained { .. }
+                | EventKind::CustomStatusUpdated { .. }
+                | EventKind::LabelUpdated { .. }
+                | EventKind::Patched { .. }
+                | EventKind::OrchestrationCompleted { .. }
+                | EventKind::OrchestrationContinuedAsNew { .. }
+        )
+    }
+
+    /// Whether a command of the code is the recorded one: same kind, same names. Inputs may differ: what was recorded
+    /// is valid.
+    pub(crate) fn is_same_command(&self, recorded: &EventKind) -> bool {
+        use EventKind as K;
+        match (self, recorded) {
+            (K::ActivityScheduled { name: a, .. }, K::ActivityScheduled { name: b, .. }) => a == b,
+            (K::ActivityCancelRequested { source: a }, K::ActivityCancelRequested { source: b })
+            | (K::TimerCancelled { source: a }, K::TimerCancelled { source: b })
+            | (
+                K::MessageSubscriptionCancelled { source: a },
+                K::MessageSubscriptionCancelled { source: b },
+            )
+            | (
+                K::SubOrchestrationCancelRequested { source: a },
+                K::SubOrchestrationCancelRequested { source: b },
+            ) => a == b,
+            (K::TimerCreated { .. }, K::TimerCreated { .. })
+            | (K::CustomStatusUpdated { .. }, K::CustomStatusUpdated { .. })
+            | (K::OrchestrationCompleted { .. }, K::OrchestrationCompleted { .. })
+            | (K::OrchestrationContinuedAsNew { .. }, K::OrchestrationContinuedAsNew { .. }) => true,
+            (
+                K::MessageSubscribed { channel: a, name: a_name },
+                K::MessageSubscribed { channel: b, name: b_name },
+            ) => a == b && a_name == b_name,
+            (
+                K::SubOrchestrationScheduled { name: a, instance: a_id, .. },
+                K::SubOrchestrationScheduled { name: b, instance: b_id, .. },
+            )
+            | (
+                K::OrchestrationChained { name: a, instance: a_id, .. },
+                K::OrchestrationChained { name: b, instance: b_id, .. },
+            ) => a == b && a_id == b_id,
+            (K::LabelUpdated { key: a, .. }, K::LabelUpdated { key: b, .. }) => a == b,
+            (K::Patched { id: a }, K::Patched { id: b }) => a == b,
+            _ => false,
+        }
+    }
+
     /// The kind with the names that identify it, for error messages: `ActivityScheduled("charge")`.
     pub fn describe(&self) -> String {
         let name = self.name();

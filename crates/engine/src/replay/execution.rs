@@ -1,97 +1,62 @@
-//! One execution: the live future of its code and everything its history says.
+//! One execution: its code, the folds of its history, and the plan of the turn.
+//!
+//! Recorded events and new messages take the same way:
+//! 1. live, `decide.rs` turns a message into an event, and [`Execution::record`] adds the event and its effects on the
+//!    store (`effects.rs`) to the plan; in replay, `matching.rs` compares a recorded event with the commands of the code;
+//! 2. [`Execution::apply`] folds the event: `position.rs`, `operations.rs`, `intake.rs`;
+//! 3. [`Execution::deliver`] shows it to the code, which is polled until it is pending (`code.rs`);
+//! 4. the commands that the code has issued are the next events.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::epilogue::{self, InstanceEnd, MakeEpilogue, Settler};
-use crate::event::{CarriedMessage, Event, EventKind, Started};
+use crate::epilogue::{MakeEpilogue, Settler};
+use crate::event::{Channel, Event, EventKind, Started};
 use crate::failure::Failure;
 use crate::ids::derived_uuid;
-use crate::limits::{MAX_EVENTS_PER_EXECUTION, MAX_HISTORY_BYTES};
 use crate::payload::Payload;
-use crate::work_item::WorkItem;
+use crate::work_item::{HAD_ENDED, WorkItem};
 
-use super::drive::RootWake;
+use super::code::Code;
+use super::decide::{Decider, Decision};
+use super::effects::{self, Effects};
+use super::intake::Intake;
 use super::journal::{Journal, Mode, StepFuture};
-use super::operations::{Hold, OpenActivity, Operation, Operations};
+use super::matching;
+use super::nondeterminism::Nondeterminism;
+use super::operations::Operations;
 use super::plan::TurnPlan;
-use super::seen_messages::SeenMessageIds;
-use super::unread::Unread;
+use super::position::HistoryPosition;
+use super::shared::{ExecutionId, OrchestrationHandler, Shared};
 
-/// The running code of an orchestration.
-pub(crate) type OrchestrationFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
-
-/// Makes the future of an orchestration from what it shares with the engine and its input.
-pub(crate) type OrchestrationHandler = Arc<dyn Fn(Arc<Shared>, Payload) -> OrchestrationFuture + Send + Sync>;
-
-/// Which execution this is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ExecutionId {
-    pub(crate) instance: Arc<str>,
-    pub(crate) execution_id: u64,
-}
-
-/// What the code's `Context` and the engine share.
-pub(crate) struct Shared {
-    pub(crate) id: ExecutionId,
-    pub(crate) started: Arc<Started>,
-    journal: Mutex<Journal>,
-    /// What the code wants written together with its end.
-    epilogue: Mutex<Option<MakeEpilogue>>,
-}
-
-impl Shared {
-    /// The journal. A panic of user code while it holds the lock leaves plain data behind, so poisoning is ignored.
-    pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn set_epilogue(&self, make: MakeEpilogue) {
-        *self.epilogue.lock().unwrap_or_else(PoisonError::into_inner) = Some(make);
-    }
-}
-
-/// A step to be run before the execution can go on.
+/// An inline step to run before the execution can continue.
 pub(crate) struct RunnableStep {
     pub(crate) step: u64,
     pub(crate) name: String,
     pub(crate) run: StepFuture,
 }
 
-pub(crate) struct Execution {
-    pub(super) shared: Arc<Shared>,
-    pub(super) future: Option<OrchestrationFuture>,
-    pub(super) root: Arc<RootWake>,
-    pub(super) waker: Waker,
-    pub(super) operations: Operations,
-    pub(super) paused: bool,
-    held: VecDeque<Event>,
-    /// Messages among the held events.
-    pub(super) held_unread: Unread,
-    pub(super) seen_message_ids: SeenMessageIds,
-    pub(super) last_event_id: u64,
-    last_at_ms: u64,
-    /// When it began.
-    pub(super) started_at_ms: u64,
-    /// User data of the events so far, in bytes: as much as journal and code may hold of it.
-    payload_bytes: usize,
-    /// How many events were replayed to get here.
-    pub(super) replayed_events: u64,
-    /// The last event, once the execution has ended.
-    pub(super) ended: Option<EventKind>,
-    /// Messages that came after the end by continue-as-new; the next execution gets them.
-    pub(super) late_messages: Vec<CarriedMessage>,
-    /// The late messages, counted.
-    pub(super) late_unread: Unread,
-    pub(super) plan: TurnPlan,
+/// The result of an inline step, to be recorded.
+pub(crate) struct RecordedStep {
+    pub(crate) step: u64,
+    pub(crate) name: String,
+    pub(crate) result: Result<Payload, Failure>,
 }
 
+/// The live future of one orchestration, together with the state that its history describes.
+pub(crate) struct Execution {
+    code: Code,
+    position: HistoryPosition,
+    operations: Operations,
+    intake: Intake,
+    /// The last event, once the execution has ended.
+    ended: Option<EventKind>,
+    plan: TurnPlan,
+}
+
+/// How an execution comes into memory.
 impl Execution {
     /// Begins an execution: records its start, after any messages that came before it, and runs the code.
     pub(crate) fn begin(
@@ -103,378 +68,192 @@ impl Execution {
     ) -> Self {
         let started = Arc::new(started);
         let mut execution = Self::new(id, Arc::clone(&started), handler);
-        execution.shared.journal().mode = Mode::Live;
-        execution.enter();
-        execution.take_early(early);
+        execution.shared().journal().mode = Mode::Live;
+        execution.code.enter();
+        execution.apply_early(early);
         execution.record(EventKind::OrchestrationStarted(started), now_ms);
-        execution.started_at_ms = execution.last_at_ms;
-        execution.flush(now_ms);
-        execution.leave();
+        execution.record_commands(now_ms);
+        execution.code.leave();
         execution
     }
 
-    pub(super) fn new(id: ExecutionId, started: Arc<Started>, handler: &OrchestrationHandler) -> Self {
-        let mut journal = Journal::new(&id.instance, id.execution_id, started.seed);
-        journal.custom_status = started.custom_status.clone();
-        journal.labels = started.labels.clone();
-        for CarriedMessage { channel, name, data } in &started.carried {
-            journal.receive(*channel, name, data.clone());
+    /// Rebuilds an execution from its history: the commands of the code must be the recorded ones, in order.
+    pub(crate) fn replay(
+        id: ExecutionId,
+        history: Vec<Event>,
+        handler: &OrchestrationHandler,
+    ) -> Result<Self, Nondeterminism> {
+        let (at, started) = find_started(&history).ok_or_else(|| Nondeterminism {
+            event_id: 1,
+            recorded: "a history without OrchestrationStarted".to_owned(),
+            requested: "an orchestration".to_owned(),
+        })?;
+        let mut execution = Self::new(id, Arc::clone(started), handler);
+        execution.shared().journal().recorded_patches = matching::recorded_patches(&history);
+        execution.code.enter();
+        execution.apply_early(&history[..at]);
+        for event in history.into_iter().skip(at) {
+            matching::match_event(&mut execution.shared().journal(), &event)?;
+            execution.apply(event);
         }
-        let input = started.input.clone();
-        let seen_message_ids = SeenMessageIds::from(started.seen_message_ids.clone());
-        let shared =
-            Arc::new(Shared { id, started, journal: Mutex::new(journal), epilogue: Mutex::default() });
-        let root = Arc::new(RootWake::new());
+        let next_event_id = execution.position.next_event_id();
+        matching::expect_no_commands_left(&execution.shared().journal(), next_event_id)?;
+        execution.code.leave();
+        execution.shared().journal().mode = Mode::Live;
+        execution.position.end_replay();
+        Ok(execution)
+    }
+
+    fn new(id: ExecutionId, started: Arc<Started>, handler: &OrchestrationHandler) -> Self {
+        let intake = Intake::new(&started.seen_message_ids);
         Execution {
-            future: Some(handler(shared.clone(), input)),
-            waker: Waker::from(root.clone()),
-            root,
-            shared,
-            operations: BTreeMap::new(),
-            paused: false,
-            held: VecDeque::new(),
-            held_unread: Unread::default(),
-            seen_message_ids,
-            last_event_id: 0,
-            payload_bytes: 0,
-            last_at_ms: 0,
-            started_at_ms: 0,
-            replayed_events: 0,
+            code: Code::new(Shared::new(id, started), handler),
+            position: HistoryPosition::default(),
+            operations: Operations::default(),
+            intake,
             ended: None,
-            late_messages: Vec::new(),
-            late_unread: Unread::default(),
             plan: TurnPlan::default(),
         }
     }
 
-    /// Messages that were recorded before the start wait in their inboxes; a pause holds the start.
-    pub(super) fn take_early(&mut self, early: &[Event]) {
+    /// Messages that were recorded before the start wait in their inboxes; a pause defers the start.
+    fn apply_early(&mut self, early: &[Event]) {
         for event in early {
-            self.last_event_id = event.event_id;
-            self.last_at_ms = event.at_ms;
-            self.payload_bytes += event.kind.payload_bytes();
-            match &event.kind {
-                EventKind::MessageReceived { channel, name, data, id } => {
-                    self.seen_message_ids.remember(id.as_deref());
-                    self.shared.journal().receive(*channel, name, data.clone());
-                }
-                EventKind::OrchestrationPaused { .. } => self.paused = true,
-                EventKind::OrchestrationResumed => self.paused = false,
-                _ => {}
+            self.position.apply(event);
+            self.operations.apply(event);
+            self.intake.apply(event);
+            if let EventKind::MessageReceived { channel, name, data, .. } = &event.kind {
+                self.shared().journal().receive(*channel, name, data.clone());
             }
         }
     }
+}
 
-    /// Takes one new message: decides what it means, records that, runs the code, records its commands.
+/// The way of a message.
+impl Execution {
+    /// Handles one new message: decides what it becomes, records that, runs the code, records its commands.
     pub(crate) fn handle(&mut self, item: WorkItem, now_ms: u64) {
-        self.enter();
-        for kind in self.decide(item, now_ms) {
-            self.record(kind, now_ms);
-            self.flush(now_ms);
+        if self.has_ended() {
+            return self.handle_after_end(item);
         }
-        self.leave();
+        self.code.enter();
+        let (shared, operations, intake) = (self.code.shared(), &self.operations, &self.intake);
+        let decision = Decider { shared, operations, intake, now_ms }.decide(item);
+        match decision {
+            Decision::Ignore => {}
+            Decision::Record(kind) => self.record_and_run(kind, now_ms),
+            Decision::RecordAndPause(kind, reason) => {
+                self.record_and_run(kind, now_ms);
+                self.record_and_run(EventKind::OrchestrationPaused { reason }, now_ms);
+            }
+            Decision::Refuse(message, reason) => self.plan.refused.push((message, reason)),
+        }
+        self.code.leave();
     }
 
-    /// Takes the result of an inline step.
+    /// Messages that come after the end by continue-as-new belong to the next execution.
+    fn handle_after_end(&mut self, item: WorkItem) {
+        if !matches!(self.ended, Some(EventKind::OrchestrationContinuedAsNew { .. })) {
+            if item.is_from_a_sender() {
+                self.plan.refused.push((item, HAD_ENDED.to_owned()));
+            }
+            return;
+        }
+        let (inbox, data, id) = match item {
+            WorkItem::ExternalRaised { name, data, id } => ((Channel::Signal, name), data, id),
+            WorkItem::QueueMessage { name, data, id } => ((Channel::Mailbox, name), data, id),
+            WorkItem::CancelInstance { .. }
+            | WorkItem::CancelChild { .. }
+            | WorkItem::PauseInstance { .. }
+            | WorkItem::ResumeInstance => {
+                self.plan.orchestrator_items.push(item.for_orchestrator(&*self.id().instance));
+                return;
+            }
+            _ => return,
+        };
+        let unread = self.shared().journal().unread;
+        self.plan.refused.extend(self.intake.keep_for_next(unread, inbox, data, id));
+    }
+
+    /// Handles the result of an inline step.
     pub(crate) fn finish_step(&mut self, step: RecordedStep, now_ms: u64) {
-        self.enter();
         let RecordedStep { step, name, result } = step;
-        if self.shared.journal().steps.contains_key(&step) && self.ended.is_none() {
-            let kind = match result {
-                Ok(result) => EventKind::StepCompleted { step, name, result },
-                Err(failure) => EventKind::StepFailed { step, name, failure },
-            };
-            self.record(kind, now_ms);
-            self.flush(now_ms);
-        }
-        self.leave();
-    }
-
-    /// Steps that the code asked for and that nobody runs yet. Everything recorded so far must be committed first.
-    pub(crate) fn take_steps(&mut self) -> Vec<RunnableStep> {
-        if self.paused || self.ended.is_some() {
-            return Vec::new();
-        }
-        let mut journal = self.shared.journal();
-        let pending = journal.steps.iter_mut();
-        pending
-            .filter_map(|(step, pending)| {
-                let run = pending.run.take()?;
-                Some(RunnableStep { step: *step, name: pending.name.clone(), run })
-            })
-            .collect()
-    }
-
-    /// Steps that the code has dropped since the last call; those that run are not wanted any more.
-    pub(crate) fn take_dropped_steps(&mut self) -> Vec<u64> {
-        std::mem::take(&mut self.shared.journal().dropped_steps)
-    }
-
-    /// Looks at the end of a turn whether the execution can go on at all, and fails it if not.
-    pub(crate) fn settle(&mut self, now_ms: u64) {
-        if self.ended.is_some() || self.paused {
+        if self.has_ended() || !self.shared().journal().steps.contains_key(&step) {
             return;
         }
-        self.enforce_history_limits(now_ms);
-        if self.ended.is_some() {
-            return;
-        }
-        let stuck = {
-            let journal = self.shared.journal();
-            journal.steps.is_empty() && !journal.waits_for_something_durable()
+        let kind = match result {
+            Ok(result) => EventKind::StepCompleted { step, name, result },
+            Err(failure) => EventKind::StepFailed { step, name, failure },
         };
-        if stuck {
-            let message = "the orchestration awaits something that is not durable, so nothing would ever wake it; \
-                 await only futures of its Context, and do everything else in an activity or in ctx.run";
-            self.fail(Failure::configuration("non-durable-await", message), now_ms);
-        } else if self.root.woken_from_outside.swap(false, Ordering::Relaxed) {
-            tracing::warn!(
-                instance = &*self.shared.id.instance,
-                "the orchestration was woken from outside the engine: it awaits something that is not durable and \
-                 that will be lost on replay; do it in an activity or in ctx.run"
-            );
-        }
-    }
-
-    /// Fails the execution when its history has become too long.
-    pub(crate) fn enforce_history_limits(&mut self, now_ms: u64) {
-        if self.ended.is_some() || self.paused {
-            return;
-        }
-        let next = "use ctx.continue_as_new to go on with a fresh history";
-        let failure = if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
-            let events = self.last_event_id;
-            let message =
-                format!("the execution has {events} events, the limit is {MAX_EVENTS_PER_EXECUTION}; {next}");
-            Failure::configuration("too-many-events", message)
-        } else if self.payload_bytes > MAX_HISTORY_BYTES {
-            let (bytes, limit) = (self.payload_bytes, MAX_HISTORY_BYTES / (1024 * 1024));
-            let message = format!(
-                "the execution has {bytes} bytes of data in its history, the limit is {limit} MiB; {next}"
-            );
-            Failure::configuration("history-too-large", message)
-        } else {
-            return;
-        };
-        self.fail(failure, now_ms);
-    }
-
-    /// Whether there are steps that nobody has run yet.
-    pub(crate) fn has_runnable_steps(&self) -> bool {
-        !self.paused
-            && self.ended.is_none()
-            && self.shared.journal().steps.values().any(|pending| pending.run.is_some())
+        self.code.enter();
+        self.record_and_run(kind, now_ms);
+        self.code.leave();
     }
 
     /// Ends the execution with a failure that the code did not return.
-    pub(crate) fn fail(&mut self, failure: Failure, now_ms: u64) {
-        self.enter();
+    fn fail(&mut self, failure: Failure, now_ms: u64) {
+        self.code.enter();
         self.record(EventKind::OrchestrationFailed { failure }, now_ms);
-        self.leave();
+        self.code.leave();
     }
 
-    /// What has been decided since the last call.
-    pub(crate) fn take_plan(&mut self) -> TurnPlan {
-        let mut plan = std::mem::take(&mut self.plan);
-        self.add_next_execution(&mut plan);
-        plan
+    fn record_and_run(&mut self, kind: EventKind, now_ms: u64) {
+        self.record(kind, now_ms);
+        self.record_commands(now_ms);
     }
 
-    /// Whether anything waits to be committed.
-    pub(crate) fn has_uncommitted_events(&self) -> bool {
-        !self.plan.is_empty()
-    }
-
-    pub(crate) fn id(&self) -> &ExecutionId {
-        &self.shared.id
-    }
-
-    pub(crate) fn started(&self) -> &Started {
-        &self.shared.started
-    }
-
-    /// Its start, and when that was.
-    pub(crate) fn began(&self) -> (Arc<Started>, u64) {
-        (Arc::clone(&self.shared.started), self.started_at_ms)
-    }
-
-    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
-        self.shared.journal().labels.clone()
-    }
-
-    pub(crate) fn payload_bytes(&self) -> usize {
-        self.payload_bytes
-    }
-
-    pub(crate) fn last_event_id(&self) -> u64 {
-        self.last_event_id
-    }
-
-    /// Whether an activity of this very execution is all that is open, and a turn may be lost without much harm: a long history that
-    /// had to be replayed must have grown by an eighth since, so that replays take a bounded share of all work however often
-    /// turns are lost.
-    pub(crate) fn waits_only_for(&self, activity_id: u64, idempotency_key: &str) -> bool {
-        let key = || derived_uuid(self.started().seed, activity_id);
-        self.operations.len() == 1
-            && self.operations.contains_key(&activity_id)
-            && Uuid::try_parse(idempotency_key) == Ok(key())
-            && self.last_event_id >= self.replayed_events + self.replayed_events / 8
-            && !self.has_runnable_steps()
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended.is_some()
-    }
-
-    /// How the code ended and what is to be written together with that: by the code's wish, by the data of the start, or both.
-    pub(crate) fn epilogue(
-        &self,
-        settler: Option<&Settler>,
-    ) -> Option<(MakeEpilogue, Result<Payload, Failure>)> {
-        let own = self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let settling =
-            settler.zip(self.shared.started.settle.clone()).map(|(settler, settle)| -> MakeEpilogue {
-                let (settler, instance) = (settler.clone(), self.shared.id.instance.clone());
-                Arc::new(move |outcome| {
-                    settler(InstanceEnd { instance: instance.clone(), settle: settle.clone(), outcome })
-                })
-            });
-        let make = match (own, settling) {
-            (Some(own), Some(settling)) => epilogue::both(own, settling),
-            (own, settling) => own.or(settling)?,
-        };
-        match self.ended.as_ref()? {
-            EventKind::OrchestrationCompleted { output } => Some((make, Ok(output.clone()))),
-            EventKind::OrchestrationFailed { failure } => Some((make, Err(failure.clone()))),
-            // It has not ended: the next execution goes on.
-            _ => None,
-        }
-    }
-
-    fn enter(&self) {
-        self.root.engine_at_work.store(true, Ordering::Relaxed);
-    }
-
-    fn leave(&self) {
-        self.root.engine_at_work.store(false, Ordering::Relaxed);
-    }
-
-    /// Records a new event: it joins the plan, its effects join the plan, and the code sees it.
+    /// Records a new event: it joins the plan with its effects, and is applied.
     fn record(&mut self, kind: EventKind, now_ms: u64) {
-        let event = Event { event_id: self.last_event_id + 1, at_ms: now_ms.max(self.last_at_ms), kind };
-        self.plan_effects(&event);
+        let event = self.position.next_event(kind, now_ms);
+        Effects::new(self.code.shared(), &self.operations, &mut self.plan).add(&event);
         self.plan.events.push(event.to_stored());
         self.plan.starts |= matches!(event.kind, EventKind::OrchestrationStarted(_));
         self.apply(event);
     }
 
-    /// Records the commands that the code has given, until it rests. Ending is a command as well.
-    fn flush(&mut self, now_ms: u64) {
-        loop {
-            if self.ended.is_some() {
-                return;
-            }
-            let Some(command) = self.shared.journal().commands.pop_front() else { return };
-            let token = command.token;
-            let event_id = self.last_event_id + 1;
-            if let Some(token) = token {
-                self.shared.journal().bind(token, event_id);
+    /// Records the commands that the code has issued, until there are none. The end is a command as well.
+    fn record_commands(&mut self, now_ms: u64) {
+        while !self.has_ended() {
+            let Some(command) = self.shared().journal().commands.pop_front() else { return };
+            if let Some(token) = command.token {
+                self.shared().journal().bind(token, self.position.next_event_id());
             }
             self.record(command.kind, now_ms);
         }
     }
 
-    /// Brings an event into the state: what is open, and what the code sees.
-    pub(super) fn apply(&mut self, event: Event) {
-        self.last_event_id = event.event_id;
-        self.last_at_ms = event.at_ms;
-        self.payload_bytes += event.kind.payload_bytes();
-        self.note_operation(&event);
+    /// Applies an event to the state, and delivers it to the code unless the instance is paused.
+    fn apply(&mut self, event: Event) {
+        self.position.apply(&event);
+        self.operations.apply(&event);
+        self.intake.apply(&event);
         match event.kind {
-            EventKind::OrchestrationPaused { .. } => self.paused = true,
-            EventKind::OrchestrationResumed => self.resume(event.at_ms),
+            EventKind::OrchestrationPaused { .. } => {}
+            EventKind::OrchestrationResumed => self.deliver_deferred(event.at_ms),
             EventKind::OrchestrationCancelRequested { ref reason } => {
-                self.resume(event.at_ms);
-                self.advance_time(event.at_ms);
-                let open = self.shared.journal().cancel(reason);
-                self.forget_operations(&open);
-                self.drive();
+                self.deliver_deferred(event.at_ms);
+                let open = self.shared().journal().cancel(reason);
+                self.operations.cancel(&open);
+                self.code.run();
             }
             _ if event.kind.is_last() => self.end(event.kind),
-            _ if self.paused => {
-                if let EventKind::MessageReceived { data, .. } = &event.kind {
-                    self.held_unread.add(data);
-                }
-                self.held.push_back(event);
-            }
+            _ if self.operations.is_paused() => self.intake.defer(event),
             _ => self.deliver(event),
         }
     }
 
-    fn resume(&mut self, at_ms: u64) {
-        self.paused = false;
-        for operation in self.operations.values_mut() {
-            if let Operation::Activity(activity) = operation {
-                activity.resume();
-            }
-        }
-        self.advance_time(at_ms);
-        self.held_unread = Unread::default();
-        while let Some(event) = self.held.pop_front() {
+    fn deliver_deferred(&mut self, at_ms: u64) {
+        self.shared().journal().advance_time(at_ms);
+        for event in self.intake.take_deferred() {
             self.deliver(event);
         }
     }
 
-    /// Keeps the list of what is open.
-    fn note_operation(&mut self, event: &Event) {
-        match &event.kind {
-            EventKind::ActivityScheduled { name, input, options } => {
-                let activity = OpenActivity::new(name, input, options);
-                self.operations.insert(event.event_id, Operation::Activity(Box::new(activity)));
-            }
-            EventKind::TimerCreated { .. } => {
-                self.operations.insert(event.event_id, Operation::Timer);
-            }
-            EventKind::SubOrchestrationScheduled { instance, .. } => {
-                self.operations.insert(event.event_id, Operation::Child { instance: instance.clone() });
-            }
-            EventKind::ActivityAttemptFailed { source, retry_at_ms, .. } => {
-                if let Some(Operation::Activity(activity)) = self.operations.get_mut(source) {
-                    match retry_at_ms {
-                        Some(at_ms) => {
-                            activity.attempt += 1;
-                            activity.hold = if self.paused { Hold::Retry(*at_ms) } else { Hold::None };
-                        }
-                        None => activity.hold = Hold::Exhausted,
-                    }
-                }
-            }
-            EventKind::ActivityCompleted { source, .. }
-            | EventKind::ActivityFailed { source, .. }
-            | EventKind::ActivityCancelRequested { source }
-            | EventKind::TimerFired { source }
-            | EventKind::TimerCancelled { source }
-            | EventKind::SubOrchestrationCompleted { source, .. }
-            | EventKind::SubOrchestrationFailed { source, .. }
-            | EventKind::SubOrchestrationCancelRequested { source } => {
-                self.operations.remove(source);
-            }
-            EventKind::MessageReceived { id, .. } => self.seen_message_ids.remember(id.as_deref()),
-            _ => {}
-        }
-    }
-
-    pub(super) fn forget_operations(&mut self, event_ids: &[u64]) {
-        for event_id in event_ids {
-            self.operations.remove(event_id);
-        }
-    }
-
-    /// Shows an event to the code and lets it run until it rests. Commands show the code nothing new.
+    /// Shows an event to the code and polls it until it is pending. Commands show the code nothing new.
     fn deliver(&mut self, event: Event) {
-        self.advance_time(event.at_ms);
         {
-            let mut journal = self.shared.journal();
+            let mut journal = self.shared().journal();
+            journal.advance_time(event.at_ms);
             match event.kind {
                 EventKind::ActivityCompleted { source, result }
                 | EventKind::SubOrchestrationCompleted { source, result } => {
@@ -488,43 +267,169 @@ impl Execution {
                 EventKind::MessageReceived { channel, name, data, .. } => {
                     journal.receive(channel, &name, data);
                 }
-                EventKind::StepCompleted { step, result, .. } => finish_step(&mut journal, step, Ok(result)),
-                EventKind::StepFailed { step, failure, .. } => finish_step(&mut journal, step, Err(failure)),
+                EventKind::StepCompleted { step, result, .. } => deliver_step(&mut journal, step, Ok(result)),
+                EventKind::StepFailed { step, failure, .. } => deliver_step(&mut journal, step, Err(failure)),
                 EventKind::OrchestrationStarted(_) => {}
                 _ => return,
             }
         }
-        self.drive();
+        self.code.run();
     }
 
-    fn advance_time(&self, at_ms: u64) {
-        let mut journal = self.shared.journal();
-        journal.now_ms = journal.now_ms.max(at_ms);
-    }
-}
-
-impl Drop for Execution {
-    fn drop(&mut self) {
-        self.drop_future();
-        // It may hold a context, and so what holds it.
-        self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).take();
+    fn end(&mut self, kind: EventKind) {
+        self.code.close();
+        self.shared().journal().commands.clear();
+        self.ended = Some(kind);
     }
 }
 
-/// The result of an inline step, to be recorded.
-pub(crate) struct RecordedStep {
-    pub(crate) step: u64,
-    pub(crate) name: String,
-    pub(crate) result: Result<Payload, Failure>,
+/// The end of a turn.
+impl Execution {
+    /// Verifies that the execution can continue, and fails it if not.
+    pub(crate) fn settle(&mut self, now_ms: u64) {
+        self.enforce_history_limits(now_ms);
+        if !self.is_running() {
+            return;
+        }
+        let is_stuck = {
+            let journal = self.shared().journal();
+            journal.steps.is_empty() && !journal.waits_for_something_durable()
+        };
+        if is_stuck {
+            let message = "the orchestration awaits something that is not durable, so nothing would ever wake it; \
+                 await only futures of its Context, and do everything else in an activity or in ctx.run";
+            self.fail(Failure::configuration("non-durable-await", message), now_ms);
+        } else if self.code.take_outside_wake() {
+            tracing::warn!(
+                instance = &*self.id().instance,
+                "the orchestration was woken from outside the engine: it awaits something that is not durable and \
+                 that will be lost on replay; do it in an activity or in ctx.run"
+            );
+        }
+    }
+
+    /// Fails the execution when its history is too long or too large.
+    pub(crate) fn enforce_history_limits(&mut self, now_ms: u64) {
+        if self.is_running()
+            && let Some(failure) = self.position.limit_failure()
+        {
+            self.fail(failure, now_ms);
+        }
+    }
+
+    /// Takes what was decided since the last call.
+    pub(crate) fn take_plan(&mut self) -> TurnPlan {
+        let mut plan = std::mem::take(&mut self.plan);
+        if let Some(EventKind::OrchestrationContinuedAsNew { input, version }) = &self.ended {
+            let next = effects::continue_as_new(self.code.shared(), &mut self.intake, (input, version));
+            // Before anything else that is sent to the instance.
+            plan.orchestrator_items.insert(0, next);
+        }
+        plan
+    }
+
+    /// Takes the steps that the code has requested and that do not run yet. Everything recorded so far must be
+    /// committed before they run.
+    pub(crate) fn take_steps(&mut self) -> Vec<RunnableStep> {
+        if !self.is_running() {
+            return Vec::new();
+        }
+        let mut journal = self.shared().journal();
+        let pending = journal.steps.iter_mut();
+        pending
+            .filter_map(|(step, pending)| {
+                let run = pending.run.take()?;
+                Some(RunnableStep { step: *step, name: pending.name.clone(), run })
+            })
+            .collect()
+    }
+
+    /// Takes the steps that the code has dropped since the last call: their results are not needed.
+    pub(crate) fn take_dropped_steps(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.shared().journal().dropped_steps)
+    }
 }
 
-fn finish_step(journal: &mut Journal, step: u64, result: Result<Payload, Failure>) {
+/// State that the runtime reads.
+impl Execution {
+    fn shared(&self) -> &Shared {
+        self.code.shared()
+    }
+
+    fn is_running(&self) -> bool {
+        !self.has_ended() && !self.operations.is_paused()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Whether there are steps that do not run yet.
+    pub(crate) fn has_runnable_steps(&self) -> bool {
+        self.is_running() && self.shared().journal().steps.values().any(|pending| pending.run.is_some())
+    }
+
+    /// Whether there is anything to commit.
+    pub(crate) fn has_uncommitted_events(&self) -> bool {
+        !self.plan.is_empty()
+    }
+
+    pub(crate) fn id(&self) -> &ExecutionId {
+        &self.shared().id
+    }
+
+    pub(crate) fn started(&self) -> &Started {
+        &self.shared().started
+    }
+
+    /// The start and its time.
+    pub(crate) fn began(&self) -> (Arc<Started>, u64) {
+        (Arc::clone(&self.shared().started), self.position.started_at_ms())
+    }
+
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+        self.shared().journal().labels.clone()
+    }
+
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.position.payload_bytes()
+    }
+
+    pub(crate) fn last_event_id(&self) -> u64 {
+        self.position.last_event_id()
+    }
+
+    /// Whether an activity of this very execution is the only open operation, and a turn may be lost without much harm.
+    pub(crate) fn waits_only_for(&self, activity_id: u64, idempotency_key: &str) -> bool {
+        let key = || derived_uuid(self.started().seed, activity_id);
+        self.operations.is_only(activity_id)
+            && Uuid::try_parse(idempotency_key) == Ok(key())
+            && self.position.may_be_replayed_again()
+            && !self.has_runnable_steps()
+    }
+
+    /// The outcome of an instance that has ended, and what makes the records that are written with it, if any are.
+    pub(crate) fn epilogue(
+        &self,
+        settler: Option<&Settler>,
+    ) -> Option<(MakeEpilogue, Result<Payload, Failure>)> {
+        let make = self.shared().epilogue(settler)?;
+        match self.ended.as_ref()? {
+            EventKind::OrchestrationCompleted { output } => Some((make, Ok(output.clone()))),
+            EventKind::OrchestrationFailed { failure } => Some((make, Err(failure.clone()))),
+            // The instance has not ended: it continued as new.
+            _ => None,
+        }
+    }
+}
+
+fn deliver_step(journal: &mut Journal, step: u64, result: Result<Payload, Failure>) {
     if let Some(pending) = journal.steps.remove(&step) {
         journal.resolve(pending.token, result);
     }
 }
 
-/// The start of an execution in its history, and where it is.
+/// The start of an execution in its history, and its index.
 pub(crate) fn find_started(history: &[Event]) -> Option<(usize, &Arc<Started>)> {
     history.iter().enumerate().find_map(|(at, event)| match &event.kind {
         EventKind::OrchestrationStarted(started) => Some((at, started)),

@@ -411,6 +411,11 @@ impl Journal {
         }
     }
 
+    /// Moves the time of the code forward, never back.
+    pub(super) fn advance_time(&mut self, at_ms: u64) {
+        self.now_ms = self.now_ms.max(at_ms);
+    }
+
     /// Ties an operation to the event that records it.
     pub(crate) fn bind(&mut self, token: Token, event_id: u64) {
         self.slot_mut(token).event_id = Some(event_id);

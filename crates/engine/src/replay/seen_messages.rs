@@ -1,10 +1,10 @@
-//! Which messages an execution has taken, so that repeated deliveries are dropped.
+//! Deduplication of messages by the ids that their senders gave them.
 
 use std::collections::{HashSet, VecDeque};
 
 use crate::limits::MAX_REMEMBERED_MESSAGE_IDS;
 
-/// Ids of messages already taken, oldest forgotten first.
+/// Ids of accepted messages, bounded; the oldest is forgotten first.
 #[derive(Debug, Default)]
 pub(super) struct SeenMessageIds {
     ids: HashSet<String>,
@@ -12,9 +12,9 @@ pub(super) struct SeenMessageIds {
 }
 
 impl SeenMessageIds {
-    pub(super) fn from(ids: Vec<String>) -> Self {
+    pub(super) fn from(ids: &[String]) -> Self {
         let mut seen = SeenMessageIds::default();
-        for id in &ids {
+        for id in ids {
             seen.remember(Some(id));
         }
         seen

@@ -53,11 +53,12 @@ impl Unread {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::journal::NextExecution;
     use super::super::{Execution, ExecutionId, OrchestrationHandler};
     use super::*;
     use crate::Signal;
     use crate::context::Context;
-    use crate::event::{Channel, EventKind, Started};
+    use crate::event::{Channel, Output, Started};
     use crate::limits::{MAX_HISTORY_BYTES, MAX_PAYLOAD_BYTES};
     use crate::work_item::WorkItem;
 
@@ -109,6 +110,16 @@ mod tests {
         Execution::begin(id, &[], started, &handler, 1)
     }
 
+    /// An execution that has continued as new.
+    fn begin_and_continue() -> Execution {
+        let handler: OrchestrationHandler = Arc::new(|shared, _| {
+            let next = NextExecution { input: Payload::null(), version: None };
+            shared.journal().next_execution = Some(next);
+            Box::pin(std::future::pending())
+        });
+        begin_with(&[], handler)
+    }
+
     fn send(execution: &mut Execution, channel: Channel, data: &Payload) {
         execution.handle(WorkItem::message(channel, "jobs".to_owned(), data.clone(), None), 2);
     }
@@ -118,31 +129,28 @@ mod tests {
     fn the_bytes_of_messages_are_bounded_wherever_they_wait() {
         let large = Payload::from_json(format!("\"{}\"", "x".repeat(MAX_PAYLOAD_BYTES - 2))).unwrap();
         let fit = MAX_UNREAD_BYTES / MAX_PAYLOAD_BYTES;
-        let refused = |execution: &Execution| execution.plan.refused.len();
         for state in ["running", "carried", "paused", "resumed", "continued"] {
-            let mut execution = begin(if state == "carried" { std::slice::from_ref(&large) } else { &[] });
-            let sent = if state == "carried" { 1 } else { 0 };
-            match state {
-                "paused" | "resumed" => {
-                    execution.handle(WorkItem::PauseInstance { reason: "x".to_owned() }, 2);
-                }
-                "continued" => {
-                    let (input, version) = (Payload::null(), None);
-                    execution.ended = Some(EventKind::OrchestrationContinuedAsNew { input, version });
-                }
-                _ => {}
+            let mut execution = match state {
+                "carried" => begin(std::slice::from_ref(&large)),
+                "continued" => begin_and_continue(),
+                _ => begin(&[]),
+            };
+            let carried = if state == "carried" { 1 } else { 0 };
+            if matches!(state, "paused" | "resumed") {
+                execution.handle(WorkItem::PauseInstance { reason: "x".to_owned() }, 2);
             }
-            for _ in sent..fit {
+            for _ in carried..fit {
                 send(&mut execution, Channel::Mailbox, &large);
             }
             if state == "resumed" {
                 execution.handle(WorkItem::ResumeInstance, 2);
             }
-            assert_eq!(refused(&execution), 0, "{state}");
             send(&mut execution, Channel::Signal, &Payload::null());
             send(&mut execution, Channel::Mailbox, &large);
-            assert_eq!(refused(&execution), 2, "{state}: a small one does not fit either");
-            assert!(execution.plan.refused.iter().all(|(_, reason)| reason.contains("64 MiB")), "{state}");
+            let refused = execution.take_plan().refused;
+            assert_eq!(refused.len(), 2, "{state}: the last two; a small one does not fit either");
+            assert!(matches!(refused[0].0, WorkItem::ExternalRaised { .. }), "{state}: not one too early");
+            assert!(refused.iter().all(|(_, reason)| reason.contains("64 MiB")), "{state}");
         }
     }
 
@@ -156,8 +164,8 @@ mod tests {
                 execution.handle(WorkItem::PauseInstance { reason: "x".to_owned() }, 2);
             }
             execution.handle(WorkItem::message(Channel::Signal, name.to_owned(), noise, None), 2);
-            assert_eq!(execution.plan.refused.len(), refused, "{name}, paused: {is_paused}");
             assert_eq!(execution.has_ended(), name == "wave" && !is_paused);
+            assert_eq!(execution.take_plan().refused.len(), refused, "{name}, paused: {is_paused}");
         }
     }
 
@@ -180,7 +188,7 @@ mod tests {
             let mut execution = begin(&vec![large.clone(); messages]);
             execution.enforce_history_limits(3);
             assert_eq!(execution.has_ended(), fails, "{messages} messages and the input");
-            let Some(EventKind::OrchestrationFailed { failure }) = &execution.ended else { continue };
+            let Some((_, Some(Output::Failed(failure)))) = execution.take_plan().status else { continue };
             assert!(
                 failure.has_code("history-too-large") && failure.message.contains("128 MiB"),
                 "{failure}"

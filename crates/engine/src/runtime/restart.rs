@@ -7,10 +7,9 @@ use super::batch::Batch;
 use super::begin::Begin;
 use super::commit;
 use super::turn::{Stop, Turn, parent_of};
-use super::unstarted::take_back_open;
-use crate::event::{Event, EventKind, ParentLink};
+use crate::event::{Event, ParentLink};
 use crate::failure::Failure;
-use crate::replay::find_started;
+use crate::replay::{ExecutionId, find_started, withdraw_open};
 use crate::store::{AckOrchestrationItem, ErrorKind, OrchestrationItem, OrchestratorMessage};
 use crate::work_item::{StartOrchestration, WorkItem};
 
@@ -39,20 +38,19 @@ impl Turn<'_> {
                 break stored.iter().filter_map(|event| Event::from_stored(event).ok()).collect::<Vec<_>>();
             }
         };
-        if history.iter().any(|event| is_end(&event.kind)) {
+        if history.iter().any(|event| event.kind.is_last()) {
             return Ok(Vec::new());
         }
         let Some((_, started)) = find_started(&history) else { return Ok(Vec::new()) };
-        let before = OrchestrationItem { execution_id, messages: Vec::new(), ..item.clone() };
-        let mut taken_back = AckOrchestrationItem::empty(self.token, execution_id);
-        take_back_open(&before, &history, "was started again", &mut taken_back);
+        let id = ExecutionId { instance: item.instance.clone(), execution_id };
+        let withdrawn = withdraw_open(&id, &history, "was started again");
         let report = started.parent.as_ref().map(|parent| {
             let details = Failure::cancelled(REPLACED);
             let (parent_execution_id, parent_id) = (parent.execution_id, parent.event_id);
             let report = WorkItem::SubOrchFailed { parent_execution_id, parent_id, details };
             report.for_orchestrator(parent.instance.clone())
         });
-        Ok(taken_back.orchestrator_items.into_iter().chain(report).collect())
+        Ok(withdrawn.orchestrator_items.into_iter().chain(report).collect())
     }
 
     /// The instance has ended. Its messages have no effect, except a start by a later execution of the same parent: that begins the
@@ -75,15 +73,6 @@ impl Turn<'_> {
         turn.records = batch.records;
         Ok(commit::ack(self.shared, &item.instance, Arc::new(turn), None).await?)
     }
-}
-
-fn is_end(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::OrchestrationCompleted { .. }
-            | EventKind::OrchestrationFailed { .. }
-            | EventKind::OrchestrationContinuedAsNew { .. }
-    )
 }
 
 /// Whether a start comes from a later execution of the parent that an ended child had.

@@ -14,10 +14,10 @@ use crate::clock::duration_ms;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
 use crate::names::START_AT_LABEL;
-use crate::replay::{Unread, find_started, status_of};
+use crate::replay::{ExecutionId, Unread, find_started, status_of, withdraw_open};
 use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
-    RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
+    RecordWrite, StartGuard, engine_version,
 };
 use crate::work_item::{StartOrchestration, WorkItem};
 
@@ -270,7 +270,11 @@ impl Turn<'_> {
             return self.fail_unstarted(item, history, begin, failure, batch).await;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
-        take_back_open(item, history, "failed", &mut turn);
+        let id = ExecutionId { instance: item.instance.clone(), execution_id: item.execution_id };
+        let withdrawn = withdraw_open(&id, history, "failed");
+        turn.cancelled_activities = withdrawn.cancelled_activities;
+        turn.cancelled_timers = withdrawn.cancelled_timers;
+        turn.orchestrator_items = withdrawn.orchestrator_items;
         let log = EarlyLog::new(item, history, self.now_ms());
         let span = Span::of_history(history, self.now_ms());
         self.end_with(turn, log, span, failure, batch).await
@@ -484,59 +488,6 @@ fn paused_before(history: &[Event]) -> Option<String> {
         EventKind::OrchestrationResumed => None,
         _ => paused,
     })
-}
-
-/// Takes back the activities, timers and children that a history leaves open; `what` happened to the instance.
-pub(super) fn take_back_open(
-    item: &OrchestrationItem,
-    history: &[Event],
-    what: &str,
-    turn: &mut AckOrchestrationItem,
-) {
-    let ended: BTreeSet<u64> = history.iter().filter_map(|event| ended_operation(&event.kind)).collect();
-    for event in history.iter().filter(|event| !ended.contains(&event.event_id)) {
-        let execution_id = item.execution_id;
-        match &event.kind {
-            EventKind::ActivityScheduled { options, .. } => {
-                turn.cancelled_activities.push(ScheduledActivityIdentifier {
-                    instance: item.instance.to_string(),
-                    execution_id,
-                    activity_id: event.event_id,
-                });
-                if options.deadline_at_ms.is_some() {
-                    turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
-                }
-            }
-            EventKind::TimerCreated { .. } => {
-                turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
-            }
-            EventKind::SubOrchestrationScheduled { instance, .. } => {
-                let parent = ParentLink {
-                    instance: item.instance.to_string(),
-                    execution_id,
-                    event_id: event.event_id,
-                };
-                let reason = format!("the parent {:?} {what}", item.instance);
-                let cancel = WorkItem::CancelChild { reason, parent };
-                turn.orchestrator_items.push(cancel.for_orchestrator(instance.clone()));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn ended_operation(kind: &EventKind) -> Option<u64> {
-    match kind {
-        EventKind::ActivityCompleted { source, .. }
-        | EventKind::ActivityFailed { source, .. }
-        | EventKind::ActivityCancelRequested { source }
-        | EventKind::TimerFired { source }
-        | EventKind::TimerCancelled { source }
-        | EventKind::SubOrchestrationCompleted { source, .. }
-        | EventKind::SubOrchestrationFailed { source, .. }
-        | EventKind::SubOrchestrationCancelRequested { source } => Some(*source),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub use runbook_rows::batch_status;
 pub use runbooks::Requester;
 pub use saved::SaveExpected;
 pub use sql::Refused;
-pub use starts::{NewInstance, Restarting, Start, StartAnswer};
+pub use starts::{NewInstance, Restarting, Start};
 pub use stats::{OfStore, StatsRange};
 pub use waits::Waits;
 

@@ -240,7 +240,11 @@ impl Dags {
     ///
     /// # Errors
     /// `store`.
-    pub async fn sensors_of_all(&self, scope: &Scope, limit: usize) -> Result<(Vec<SensorRow>, bool), LedgerError> {
+    pub async fn sensors_of_all(
+        &self,
+        scope: &Scope,
+        limit: usize,
+    ) -> Result<(Vec<SensorRow>, bool), LedgerError> {
         let prefix = scope.id_prefix();
         let request = ListRecords { kind: SENSORS, id_prefix: &prefix, after_id: None, limit };
         let records = self.ledger.store().list_records(request).await?;

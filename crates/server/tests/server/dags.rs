@@ -467,7 +467,7 @@ async fn a_ledger_that_disappears_is_not_begun_again_and_goes_on_when_it_is_back
 #[tokio::test]
 async fn a_sensor_that_fails_again_and_again_is_a_problem_and_is_shown_with_its_dag() {
     let ground = Ground::new().await;
-    let stand = Stand::on(settings(Authentication::Off), &ground).await;
+    let stand = Stand::on(settings(Authentication::None), &ground).await;
     let client = stand.client();
     let document = "name: fed\nsensors: [{name: files, function: nothing, interval: 1h}]\ntasks: [{key: a, function: echo}]";
     publish(&client, document).await;
@@ -477,7 +477,7 @@ async fn a_sensor_that_fails_again_and_again_is_a_problem_and_is_shown_with_its_
             if sensor.failures == 1 && sensor.last_error.is_some() {
                 return sensor;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let failed = clock::timeout(&SystemClock, PATIENCE, failed).await.expect("no poll has failed");
@@ -511,7 +511,7 @@ async fn a_sensor_that_fails_again_and_again_is_a_problem_and_is_shown_with_its_
             {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::stand::look_again().await;
         }
     };
     let found = clock::timeout(&SystemClock, PATIENCE, found).await.expect("the sensor is no problem");

@@ -25,7 +25,9 @@ fn large_documents_are_parsed_on_the_shared_threads_and_refused_when_too_much_wa
         let mut jobs = JoinSet::new();
         for _ in 0..SCHEMA_THREADS_PER_TENANT + MAX_WAITING_CHECKS_PER_TENANT {
             let (scope, held) = (world.scope.clone(), Arc::clone(&held));
-            let wait = move || drop(held.lock().unwrap().recv());
+            let wait = move || {
+                let _ = held.lock().unwrap().recv();
+            };
             jobs.spawn(async move { compute(&scope, wait).await });
         }
         let large = SMALL.replace("small", "large") + "\n# " + &"x".repeat(MAX_INLINE_DOCUMENT_BYTES);

@@ -5,7 +5,7 @@
 //! | `hello` | one orchestration, one activity |
 //! | `order` | kill -9 and start again: the order goes on, on the embedded store |
 //! | `fan_out` | many activities at once |
-//! | `approval` | a signal with a time limit, by `race!` |
+//! | `approval` | a signal with a time limit, by `ctx.timeout` |
 //! | `saga` | undoing what was done when a later step fails |
 //! | `eternal` | an endless loop with a mailbox and continue-as-new |
 //! | `children` | orchestrations that run orchestrations |

@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
-use segno::context::Either;
 use segno::{
     Activity, ActivityContext, Context, Failure, Orchestration, OrchestrationSchemas, Payload, Registry,
     RegistryBuilder, Retry, Signal,
@@ -126,10 +125,7 @@ async fn greet(ctx: Context, greeting: Greeting) -> Result<String, Failure> {
     let text = ctx.activity(HELLO, greeting.name.clone()).await?;
     if greeting.wait {
         ctx.set_status(&"waiting for the signal \"wave\"")?;
-        match segno::race(ctx.event(WAVE), ctx.sleep(PATIENCE)).await {
-            Either::Left(waved) => drop(waved?),
-            Either::Right(tired) => tired?,
-        }
+        ctx.timeout(PATIENCE, ctx.event(WAVE)).await?;
         return Ok(format!("{text} Goodbye, {}.", greeting.name));
     }
     Ok(text)

@@ -95,6 +95,29 @@ fn a_race_of_a_signal_and_a_timer_survives_every_crash() {
 }
 
 #[test]
+fn a_time_limit_survives_every_crash() {
+    let registry = registry(|ctx, input| async move {
+        let doubled_and_received = async {
+            let doubled = ctx.activity(DOUBLE, input).await?;
+            Ok(doubled + ctx.event(GO).await?)
+        };
+        let in_time = ctx.timeout(3 * DAY, doubled_and_received).await?;
+        let too_late = ctx.timeout(3 * DAY, ctx.event(GO)).await?;
+        Ok(vec![in_time.unwrap_or(77), too_late.unwrap_or(99)])
+    });
+    let scenario = |outside: Outside| async move {
+        let signal = async {
+            outside.sleep(DAY).await;
+            outside.client.raise("w", GO, 5).await.unwrap();
+        };
+        let (result, ()) = segno::join(outcome(&outside, 1), signal).await;
+        assert_eq!(result, Ok(vec![7, 99]));
+    };
+    let report = CrashTest::new(registry, scenario).run();
+    assert!(report.commits >= 4, "{report:?}");
+}
+
+#[test]
 fn inline_steps_survive_every_crash() {
     let registry = registry(|ctx, input| async move {
         let first = ctx.run("first", move || async move { Ok(input + 1) }).await?;

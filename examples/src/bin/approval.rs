@@ -1,11 +1,11 @@
-//! Waiting for a person, but not for ever: a signal races a durable timer, and the loser is cancelled.
+//! Waiting for a person, but not for ever: a wait for a signal with a time limit, kept by a durable timer.
 //!
 //! Run it: `cargo run -p segno-examples --bin approval`
 
 use std::time::Duration;
 
 use segno::store::memory::MemoryStore;
-use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal, race};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,17 +32,11 @@ async fn pay(_ctx: ActivityContext, expense: Expense) -> Result<(), Failure> {
 }
 
 async fn expense(ctx: Context, expense: Expense) -> Result<String, Failure> {
-    race! {
-        approval = ctx.event(APPROVED) => {
-            let approval = approval?;
-            ctx.activity(PAY, expense).await?;
-            Ok(format!("approved by {}", approval.by))
-        },
-        slept = ctx.sleep(PATIENCE) => {
-            slept?;
-            Ok("sent back: nobody approved it in time".to_owned())
-        },
-    }
+    let Some(approval) = ctx.timeout(PATIENCE, ctx.event(APPROVED)).await? else {
+        return Ok("sent back: nobody approved it in time".to_owned());
+    };
+    ctx.activity(PAY, expense).await?;
+    Ok(format!("approved by {}", approval.by))
 }
 
 #[tokio::main]

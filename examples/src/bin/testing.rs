@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use segno::clock::{Clock, SystemClock};
 use segno::store::memory::MemoryStore;
-use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal, race};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal};
 use segno_testkit::clock::VirtualClock;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -19,9 +19,8 @@ const INVOICE: Orchestration<String, String> = Orchestration::new("invoice");
 async fn invoice(ctx: Context, customer: String) -> Result<String, Failure> {
     let sent_at_ms = ctx.now_ms();
     for reminder in 1..=3 {
-        race! {
-            euros = ctx.event(PAID) => return Ok(format!("{customer} paid {} EUR", euros?)),
-            slept = ctx.sleep(DAY) => slept?,
+        if let Some(euros) = ctx.timeout(DAY, ctx.event(PAID)).await? {
+            return Ok(format!("{customer} paid {euros} EUR"));
         }
         let days = (ctx.now_ms() - sent_at_ms) / 86_400_000;
         ctx.activity(MAIL, format!("reminder {reminder} to {customer} after {days} days")).await?;

@@ -83,14 +83,18 @@ impl<F: Future> Future for RaceAll<F> {
 ///
 /// ```
 /// # use segno::{Context, Failure, Signal, race};
-/// # const APPROVED: Signal<bool> = Signal::new("approved");
-/// async fn approval(ctx: Context, _: ()) -> Result<bool, Failure> {
+/// # const APPROVED: Signal<String> = Signal::new("approved");
+/// # const REJECTED: Signal<String> = Signal::new("rejected");
+/// async fn decision(ctx: Context, _: ()) -> Result<String, Failure> {
 ///     race! {
-///         approved = ctx.event(APPROVED) => approved,
-///         _ = ctx.sleep(std::time::Duration::from_secs(3 * 24 * 3600)) => Ok(false),
+///         by = ctx.event(APPROVED) => Ok(format!("approved by {}", by?)),
+///         by = ctx.event(REJECTED) => Ok(format!("rejected by {}", by?)),
 ///     }
 /// }
 /// ```
+///
+/// For a time limit, use [`Context::timeout`](crate::Context::timeout): an arm of a race that ignores the result of a
+/// timer takes a cancellation for a time-out.
 #[macro_export]
 macro_rules! race {
     ($($pattern:pat = $future:expr => $body:expr),+ $(,)?) => {{

@@ -8,6 +8,7 @@ mod messages;
 mod operation;
 mod run_call;
 mod sleep;
+mod timeout;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub use messages::{MailboxReader, Receive, WaitForSignal};
 pub use operation::Cancelled;
 pub use run_call::RunCall;
 pub use sleep::Sleep;
+pub use timeout::Timeout;
 
 /// The durable side of an orchestration.
 ///
@@ -80,6 +82,31 @@ impl Context {
     /// Waits until a time in Unix milliseconds. Never ends early.
     pub fn sleep_until(&self, at_ms: u64) -> Sleep {
         Sleep::until(self, at_ms)
+    }
+
+    /// Limits how long a future may take: `Some` with its value if it ends in time, `None` if it does not. Then it is
+    /// dropped, which cancels what it waits for. If it is ready at the same time as the limit, it wins.
+    ///
+    /// A failure of the future is returned as it is. A cancellation of the orchestration is such a failure and never a
+    /// time-out: it ends the operations of the future, and the limit goes on for what the future does to clean up.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use segno::{Context, Failure, Signal};
+    /// # const APPROVED: Signal<bool> = Signal::new("approved");
+    /// async fn approval(ctx: Context, _: ()) -> Result<bool, Failure> {
+    ///     let three_days = Duration::from_secs(3 * 24 * 3600);
+    ///     match ctx.timeout(three_days, ctx.event(APPROVED)).await? {
+    ///         Some(approved) => Ok(approved),
+    ///         None => Ok(false),
+    ///     }
+    /// }
+    /// ```
+    pub fn timeout<T, F>(&self, limit: Duration, future: F) -> Timeout<F>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        Timeout::new(self, limit, future)
     }
 
     /// Waits for a signal. The n-th wait for a name gets the n-th signal of that name; one that came early waits.

@@ -28,6 +28,7 @@ mod retries;
 mod sessions;
 mod steps;
 mod support;
+mod timeouts;
 mod timers;
 mod versions;
 mod work_leases;

@@ -32,7 +32,7 @@ pub mod work;
 pub mod work_item;
 
 pub use activity::ActivityContext;
-pub use client::Client;
+pub use client::{Client, InstanceHandle};
 pub use context::{Context, race, race_all};
 pub use dead_letter::{DeadLetter, GivenUp, LetterPrefix};
 pub use epilogue::{Epilogue, InstanceEnd};

@@ -69,9 +69,9 @@ fn the_same_seed_gives_the_same_history_and_another_seed_another() {
             let call = Fake::new(CALL).returns(1);
             let env = TestEnv::builder(registry(&call)).seed(seed).start().await;
             let started = env.client().start(NAP, 1).await.unwrap();
-            env.client().result(NAP, &started.instance).await.unwrap();
+            started.result().await.unwrap();
             assert!(env.clock().now_ms() > 0);
-            histories::record(env.client(), &started.instance, 1).await.unwrap()
+            histories::record(env.client(), started.id(), 1).await.unwrap()
         })
     };
     assert_eq!(history(5), history(5));

@@ -46,14 +46,14 @@ async fn main() -> anyhow::Result<()> {
     let client = runtime.client();
 
     let chairs = Expense { what: "six chairs".to_owned(), euros: 480 };
-    client.start(EXPENSE, chairs).id("expense-chairs").await?;
+    let chairs = client.start(EXPENSE, chairs).id("expense-chairs").await?;
     let yacht = Expense { what: "a yacht".to_owned(), euros: 900_000 };
-    client.start(EXPENSE, yacht).id("expense-yacht").await?;
+    let yacht = client.start(EXPENSE, yacht).id("expense-yacht").await?;
 
-    client.raise("expense-chairs", APPROVED, Approval { by: "Ada".to_owned() }).await?;
+    chairs.signal(APPROVED, Approval { by: "Ada".to_owned() }).await?;
 
-    for instance in ["expense-chairs", "expense-yacht"] {
-        println!("{instance}: {}", client.result(EXPENSE, instance).await?);
+    for expense in [chairs, yacht] {
+        println!("{}: {}", expense.id(), expense.result().await?);
     }
     runtime.shutdown(Duration::from_secs(1)).await;
     Ok(())

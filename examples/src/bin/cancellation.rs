@@ -50,15 +50,15 @@ async fn main() -> anyhow::Result<()> {
     let runtime = Runtime::builder(MemoryStore::new()).registry(registry).start().await?;
     let client = runtime.client();
 
-    client.start(IMPORT, "customers".to_owned()).id("import-1").await?;
+    let import = client.start(IMPORT, "customers".to_owned()).id("import-1").await?;
     IMPORT_RUNS.notified().await;
     println!("the import runs");
 
-    client.cancel("import-1", "the file was the wrong one").await?;
-    let ended = client.wait_until_ended("import-1", Duration::from_secs(10)).await?;
+    import.cancel("the file was the wrong one").await?;
+    let ended = import.wait_until_ended(Duration::from_secs(10)).await?;
     IMPORT_STOPPED.notified().await;
     println!("the import has stopped");
-    println!("import-1 is {}", ended.status);
+    println!("{} is {}", import.id(), ended.status);
     if let Some(failure) = ended.failure() {
         println!("because: {}", failure.message);
     }

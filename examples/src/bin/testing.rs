@@ -48,11 +48,10 @@ async fn main() -> anyhow::Result<()> {
     assert_eq!(outcome, "Bob did not pay");
 
     println!("paid on the second day:");
-    client.start(INVOICE, "Ada".to_owned()).id("invoice-ada").await?;
+    let ada = client.start(INVOICE, "Ada".to_owned()).id("invoice-ada").await?;
     segno::clock::sleep(&*clock, DAY + DAY / 2).await;
-    client.raise("invoice-ada", PAID, 120).await?;
-    let outcome = client.result(INVOICE, "invoice-ada").await?;
-    assert_eq!(outcome, "Ada paid 120 EUR");
+    ada.signal(PAID, 120).await?;
+    assert_eq!(ada.result().await?, "Ada paid 120 EUR");
 
     runtime.shutdown(Duration::from_secs(1)).await;
     let took = Duration::from_nanos(SystemClock.monotonic_ns() - began_ns);

@@ -92,7 +92,7 @@ fn starting_twice_is_starting_once() {
             let invocation = world.prepare(request("count", Value::Null)).await.unwrap();
             let start = world.env.client().start(INVOKE, invocation).id(id.as_str());
             let started = start.on_conflict(OnConflict::UseExisting).await.unwrap();
-            assert_eq!(started.created, created);
+            assert_eq!(started.created(), created);
             world.env.client().result(INVOKE, id.as_str()).await.unwrap();
         }
         assert_eq!(runs.load(Ordering::SeqCst), 1);
@@ -195,7 +195,7 @@ fn a_remote_call_waits_under_its_tag_for_a_worker() {
         let (scope, gpu) = (Scope::new("eu", "acme").unwrap(), Tag::new("gpu").unwrap());
         let asked = InvokeRequest { tag: Some(gpu.clone()), ..request("far", json!({ "n": 1 })) };
         let invocation = world.functions.prepare(&scope, asked).await.unwrap();
-        let instance = world.calling(invocation).await.unwrap().instance;
+        let instance = world.calling(invocation).await.unwrap().id().to_owned();
         let queue = WorkQueue::builder(world.env.store().clone()).clock(clock).build().unwrap();
         let fetch = FetchWork {
             tags: TagFilter::tags([remote_tag(&scope, &name("far").into(), Some(&gpu))]),

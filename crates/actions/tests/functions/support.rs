@@ -69,7 +69,7 @@ impl Node {
         let request = InvokeRequest::new(name("it"), Payload::encode(&input).unwrap());
         let invocation = self.functions.prepare(&scope, request).await.unwrap();
         let started = self.client.start(INVOKE, invocation).id(invocation_id(&scope, key)).await.unwrap();
-        started.instance
+        started.id().to_owned()
     }
 
     /// Waits for the end of an instance.

@@ -109,7 +109,7 @@ async fn set(client: Client, moments: Vec<u64>) -> (Client, Vec<String>, u64) {
     let mut started = Vec::with_capacity(moments.len());
     for due_at_ms in moments {
         match client.start(WAIT, due_at_ms).await {
-            Ok(start) => started.push(start.instance),
+            Ok(instance) => started.push(instance.id().to_owned()),
             Err(error) => {
                 eprintln!("a start failed: {error}");
                 failed += 1;

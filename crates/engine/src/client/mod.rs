@@ -4,6 +4,7 @@
 
 mod bulk;
 mod dead_letters;
+mod handle;
 mod instance;
 mod manage;
 mod open;
@@ -21,11 +22,12 @@ use crate::store::Store;
 
 pub use bulk::{Bulk, BulkLeft, BulkObstacle, BulkPreview, BulkResult, MAX_BULK_SAMPLE};
 pub use dead_letters::{DeadLetterQuery, DeadLetters, ResubmitCall, ResubmittedLetter, UnreadableLetter};
+pub use handle::InstanceHandle;
 pub use instance::{EventList, ExecutionList, Instance, InstanceList};
 pub use open::{HistoryBudget, OpenKind, OpenOperation, OpenOperations};
 pub use restart::{RestartCall, RestartedInstance};
 pub use send::SendCall;
-pub use start::{OnConflict, StartCall, StartedInstance};
+pub use start::{OnConflict, StartCall};
 pub use tree::{MAX_TREE_DEPTH, TreeNode, TreePage, TreeQuery, UnreadableNode};
 pub use wait::{ResultCall, StatusCall, StatusChange};
 

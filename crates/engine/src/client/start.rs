@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::wait::result_of;
-use super::{Client, Instance, ResultCall, restart};
+use super::{Client, Instance, InstanceHandle, restart};
 use crate::clock::duration_ms;
 use crate::error::{Code, Error};
 use crate::handles::Orchestration;
@@ -33,16 +33,7 @@ pub enum OnConflict {
     Replace,
 }
 
-/// The answer to a start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartedInstance {
-    /// The instance.
-    pub instance: String,
-    /// Whether this call made it.
-    pub created: bool,
-}
-
-/// A start: set options, then await.
+/// A start: set options, then await. It returns the [`InstanceHandle`] of the instance.
 #[must_use = "an instance is started when this is awaited"]
 pub struct StartCall<O> {
     client: Client,
@@ -194,7 +185,7 @@ impl<O> StartCall<O> {
         Ok((client, instance, start))
     }
 
-    async fn send(self) -> Result<(Client, StartedInstance), Error> {
+    async fn send(self) -> Result<InstanceHandle<O>, Error> {
         let on_conflict = self.on_conflict;
         let (client, instance, start) = self.prepare().await?;
         let kept = (on_conflict == OnConflict::Replace).then(|| start.clone());
@@ -211,7 +202,7 @@ impl<O> StartCall<O> {
             },
             Err(error) => return Err(error.into()),
         };
-        Ok((client, StartedInstance { instance, created }))
+        Ok(InstanceHandle::started(client, instance, created))
     }
 }
 
@@ -273,16 +264,15 @@ impl<O: DeserializeOwned + 'static> StartCall<O> {
     }
 
     async fn send_and_wait(self) -> Result<O, Error> {
-        let (client, started) = self.send().await?;
-        ResultCall::new(client, started.instance).wait().await
+        self.send().await?.result().wait().await
     }
 }
 
 impl<O: 'static> IntoFuture for StartCall<O> {
-    type Output = Result<StartedInstance, Error>;
+    type Output = Result<InstanceHandle<O>, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { Ok(self.send().await?.1) })
+        Box::pin(self.send())
     }
 }

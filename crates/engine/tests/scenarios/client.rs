@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use segno::client::{BulkLeft, BulkObstacle, BulkPreview, BulkResult, OnConflict};
 use segno::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS, MAX_PAYLOAD_BYTES};
 use segno::store::{ExecutionStatus, InstanceFilter, InstanceQuery, PruneOptions};
-use segno::{Code, Context, Failure, Orchestration, Registry, Signal, join_all};
+use segno::{Code, Context, Failure, Mailbox, Orchestration, Registry, Signal, join_all};
 
 use crate::support::{HANG, Log, World, in_both_modes, secs};
 
@@ -65,19 +65,51 @@ async fn a_conflict_takes_the_existing_instance_or_replaces_it() {
     let world = World::resident();
     let _node = world.node(&registry(&Log::default())).await;
     let start = |n| world.client.start(WAITS, n).id("a");
-    assert!(start(1).on_conflict(OnConflict::UseExisting).await.unwrap().created);
+    assert!(start(1).on_conflict(OnConflict::UseExisting).await.unwrap().created());
     world.settle().await;
     let second = start(2).on_conflict(OnConflict::UseExisting).await.unwrap();
-    assert_eq!((second.instance.as_str(), second.created), ("a", false));
-    assert!(start(3).on_conflict(OnConflict::Replace).await.unwrap().created);
+    assert_eq!((second.id(), second.created()), ("a", false));
+    assert!(start(3).on_conflict(OnConflict::Replace).await.unwrap().created());
     world.settle().await;
     world.client.raise("a", GO, 0).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 3);
     // Also in place of one that has ended, and of one whose start is still queued.
-    assert!(start(4).on_conflict(OnConflict::Replace).await.unwrap().created);
-    assert!(start(5).on_conflict(OnConflict::Replace).await.unwrap().created);
+    assert!(start(4).on_conflict(OnConflict::Replace).await.unwrap().created());
+    assert!(start(5).on_conflict(OnConflict::Replace).await.unwrap().created());
     world.client.raise("a", GO, 0).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_does_with_its_instance_what_a_client_does_with_an_id() {
+    let world = World::resident();
+    let _node = world.node(&registry(&Log::default())).await;
+    let started = world.client.start(WAITS, 7).id("a").await.unwrap();
+    assert_eq!(format!("{started:?}"), r#"InstanceHandle { id: "a", created: true, .. }"#);
+    let handle = world.client.handle::<u32>("a");
+    assert_eq!((handle.id(), handle.created()), ("a", false));
+    assert_eq!(handle.status_change(0).await.unwrap().status.unwrap().as_str(), "1");
+    handle.pause("lunch").await.unwrap();
+    world.settle().await;
+    assert_eq!(handle.status().await.unwrap(), ExecutionStatus::Paused);
+    assert_eq!(handle.instance().await.unwrap().pause_reason(), Some("lunch"));
+    handle.resume().await.unwrap();
+    let late = handle.result().timeout(secs(5)).await.unwrap_err();
+    assert_eq!(late.code(), Code::WaitTimedOut);
+    handle.enqueue(Mailbox::new("notes"), "hello".to_owned()).await.unwrap();
+    handle.signal(GO, 0).await.unwrap();
+    assert_eq!(started.clone().result().await.unwrap(), 7);
+    assert_eq!(handle.wait_until_ended(HANG).await.unwrap().status, ExecutionStatus::Completed);
+    let received = world.kinds("a").await.iter().filter(|kind| **kind == "MessageReceived").count();
+    assert_eq!(received, 2, "the note and the signal");
+
+    let cancelled = world.client.start(WAITS, 8).await.unwrap();
+    cancelled.cancel("enough").await.unwrap();
+    assert!(cancelled.result().await.unwrap_err().failure().unwrap().is_cancelled());
+    let absent = world.client.handle::<u32>("absent");
+    assert_eq!(absent.status().await.unwrap_err().code(), Code::NotFound);
+    let mistyped = world.client.handle::<String>("a").result().await.unwrap_err();
+    assert_eq!(mistyped.code(), Code::PayloadMismatch);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use segno::client::{OnConflict, StartCall, StartedInstance};
+use segno::client::{OnConflict, StartCall};
 use segno::event::Started;
 use segno::store::{ErrorKind, Guards, RecordBatch, RecordWrite};
 use segno::{Orchestration, Payload};
@@ -50,6 +50,14 @@ pub struct Restarting {
     pub request_id: Option<Uuid>,
     /// Another input than that of the last start.
     pub input: Option<Payload>,
+}
+
+/// The answer to a start.
+pub struct StartAnswer {
+    /// Id of the instance, as the caller knows it.
+    pub instance: String,
+    /// Whether this start created it.
+    pub created: bool,
 }
 
 /// A start that may be made: its orchestration is not built in, or its input was made here.
@@ -207,10 +215,10 @@ impl Tenant {
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn start(&self, start: Start, trace: TraceContext) -> Result<StartedInstance, Refusal> {
+    pub async fn start(&self, start: Start, trace: TraceContext) -> Result<StartAnswer, Refusal> {
         let id = start.0.id.clone();
         let started = self.call_of(start, trace)?.await.map_err(|error| self.refused(error))?;
-        Ok(StartedInstance { instance: id, created: started.created })
+        Ok(StartAnswer { instance: id, created: started.created() })
     }
 
     /// Starts an instance in one commit with other writes; the version of the first of them. `None` when the instance or a record is

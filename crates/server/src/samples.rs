@@ -125,7 +125,7 @@ async fn greet(ctx: Context, greeting: Greeting) -> Result<String, Failure> {
     let text = ctx.activity(HELLO, greeting.name.clone()).await?;
     if greeting.wait {
         ctx.set_status(&"waiting for the signal \"wave\"")?;
-        ctx.timeout(PATIENCE, ctx.event(WAVE)).await?;
+        ctx.timeout(PATIENCE, ctx.signal(WAVE)).await?;
         return Ok(format!("{text} Goodbye, {}.", greeting.name));
     }
     Ok(text)

@@ -55,7 +55,7 @@ fn visits() -> RegistryBuilder {
 /// One version of the flow: it waits for a signal, and then says which code it is.
 fn version(registry: RegistryBuilder, version: &'static str) -> RegistryBuilder {
     registry.orchestration(FLOW.at(version), move |ctx: Context, _: u32| async move {
-        let number = ctx.event(GO).await?;
+        let number = ctx.signal(GO).await?;
         Ok::<String, Failure>(format!("{version} {number}"))
     })
 }
@@ -156,7 +156,7 @@ async fn an_instance_keeps_its_version_across_a_rolling_upgrade() {
     // A node without the old code takes what it can and leaves the rest.
     let (_three, next_node) = node(&schema, only_new, named("next", TagFilter::DefaultOnly)).await;
     for (id, number) in [("before", 1), ("after", 2)] {
-        client.raise(id, GO, number).await.unwrap();
+        client.signal(id, GO, number).await.unwrap();
     }
     for (id, expected) in [("before", "1.0.0 1"), ("after", "2.0.0 2")] {
         assert_eq!(soon(client.result(FLOW, id)).await.unwrap(), expected, "{id}");

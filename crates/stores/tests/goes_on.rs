@@ -21,7 +21,7 @@ async fn double(_: ActivityContext, number: u64) -> Result<u64, Failure> {
 
 async fn flow(ctx: Context, number: u64) -> Result<u64, Failure> {
     let doubled = ctx.activity(DOUBLE, number).await?;
-    let more = ctx.event(GO).await?;
+    let more = ctx.signal(GO).await?;
     ctx.sleep(Duration::from_millis(1)).await?;
     ctx.activity(DOUBLE, doubled + more).await
 }
@@ -41,7 +41,7 @@ async fn orchestrations_go_on_in_the_store_that_they_were_moved_to() {
     }
     // Some of them have their signal, in the queue or taken; the backup is made while the node works.
     for number in 0..INSTANCES / 2 {
-        runtime.client().raise(format!("flow-{number}"), GO, 1).await.unwrap();
+        runtime.client().signal(format!("flow-{number}"), GO, 1).await.unwrap();
     }
     let mut export = memory.export().await.unwrap();
     let backup =
@@ -55,7 +55,7 @@ async fn orchestrations_go_on_in_the_store_that_they_were_moved_to() {
     fill(&mut BackupReader::open(&file).unwrap(), &*store, "store", &mut |_| {}).await.unwrap();
     let runtime = Runtime::builder(store).registry(registry()).start().await.unwrap();
     for number in INSTANCES / 2..INSTANCES {
-        runtime.client().raise(format!("flow-{number}"), GO, 1).await.unwrap();
+        runtime.client().signal(format!("flow-{number}"), GO, 1).await.unwrap();
     }
     for number in 0..INSTANCES {
         let result = runtime.client().result(FLOW, format!("flow-{number}")).await.unwrap();

@@ -73,11 +73,11 @@ fn a_fan_out_and_join_survives_every_crash() {
 fn a_race_of_a_signal_and_a_timer_survives_every_crash() {
     let registry = registry(|ctx, input| async move {
         let first = race! {
-            signal = ctx.event(GO) => signal?,
+            signal = ctx.signal(GO) => signal?,
             _ = ctx.sleep(3 * DAY) => 0,
         };
         let second = race! {
-            signal = ctx.event(GO) => signal?,
+            signal = ctx.signal(GO) => signal?,
             _ = ctx.sleep(3 * DAY) => 0,
         };
         Ok(vec![input, first, second])
@@ -85,7 +85,7 @@ fn a_race_of_a_signal_and_a_timer_survives_every_crash() {
     let scenario = |outside: Outside| async move {
         let signal = async {
             outside.sleep(DAY).await;
-            outside.client.raise("w", GO, 5).await.unwrap();
+            outside.client.signal("w", GO, 5).await.unwrap();
         };
         let (result, ()) = segno::join(outcome(&outside, 1), signal).await;
         assert_eq!(result, Ok(vec![1, 5, 0]));
@@ -99,16 +99,16 @@ fn a_time_limit_survives_every_crash() {
     let registry = registry(|ctx, input| async move {
         let doubled_and_received = async {
             let doubled = ctx.activity(DOUBLE, input).await?;
-            Ok(doubled + ctx.event(GO).await?)
+            Ok(doubled + ctx.signal(GO).await?)
         };
         let in_time = ctx.timeout(3 * DAY, doubled_and_received).await?;
-        let too_late = ctx.timeout(3 * DAY, ctx.event(GO)).await?;
+        let too_late = ctx.timeout(3 * DAY, ctx.signal(GO)).await?;
         Ok(vec![in_time.unwrap_or(77), too_late.unwrap_or(99)])
     });
     let scenario = |outside: Outside| async move {
         let signal = async {
             outside.sleep(DAY).await;
-            outside.client.raise("w", GO, 5).await.unwrap();
+            outside.client.signal("w", GO, 5).await.unwrap();
         };
         let (result, ()) = segno::join(outcome(&outside, 1), signal).await;
         assert_eq!(result, Ok(vec![7, 99]));
@@ -197,7 +197,7 @@ fn a_saga_compensates_through_every_crash() {
 #[test]
 fn cancellation_with_cleanup_survives_every_crash() {
     let registry = registry(|ctx, input| async move {
-        let waited = ctx.event(GO).await;
+        let waited = ctx.signal(GO).await;
         ctx.shielded().activity(UNDO, input).attempts(3).await?;
         waited.map(|value| vec![value])
     });
@@ -217,7 +217,7 @@ fn cancellation_with_cleanup_survives_every_crash() {
 fn a_restart_of_what_failed_survives_every_crash() {
     let registry = registry(|ctx, input| async move {
         let doubled = ctx.activity(DOUBLE, input).await?;
-        let signal = ctx.event(GO).await?;
+        let signal = ctx.signal(GO).await?;
         if signal == 0 {
             return Err(Failure::application("not this time"));
         }
@@ -226,13 +226,13 @@ fn a_restart_of_what_failed_survives_every_crash() {
     let scenario = |outside: Outside| async move {
         let (client, id) = (&outside.client, "w");
         client.start(WORK, 4).id(id).await.unwrap();
-        client.raise(id, GO, 0).await.unwrap();
+        client.signal(id, GO, 0).await.unwrap();
         client.wait_until_ended(id, DAY).await.unwrap();
         assert_eq!(client.restart(id).await.unwrap().execution_id, 2);
         outside.sleep(DAY).await;
         // The second execution waits; it is cut off, and a third one takes its place.
         assert_eq!(client.restart(id).force().await.unwrap().execution_id, 3);
-        client.raise(id, GO, 5).await.unwrap();
+        client.signal(id, GO, 5).await.unwrap();
         let ended = client.wait_until_ended(id, DAY).await.unwrap();
         assert_eq!(ended.result().unwrap().decode::<Vec<u32>>().unwrap(), [8, 5]);
         client.executions(id).await.unwrap()

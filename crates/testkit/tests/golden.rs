@@ -46,8 +46,8 @@ async fn order(ctx: Context, input: u32) -> Result<Vec<u32>, Failure> {
 
 /// Losers of every sort.
 async fn races(ctx: Context, input: u32) -> Result<u32, Failure> {
-    let first = race! { value = ctx.event(GO) => value?, _ = ctx.sleep(HOUR) => 0 };
-    race! { _ = ctx.sleep(HOUR) => (), _ = ctx.event(GO) => () };
+    let first = race! { value = ctx.signal(GO) => value?, _ = ctx.sleep(HOUR) => 0 };
+    race! { _ = ctx.sleep(HOUR) => (), _ = ctx.signal(GO) => () };
     race! { _ = ctx.sleep(HOUR) => (), _ = ctx.activity(HANG, input) => () };
     race! { _ = ctx.sleep(HOUR) => (), _ = ctx.child(WAITER, 1) => () };
     Ok(first)
@@ -60,13 +60,13 @@ async fn counter(ctx: Context, sum: u32) -> Result<u32, Failure> {
 }
 
 async fn cleanup(ctx: Context, input: u32) -> Result<u32, Failure> {
-    let waited = ctx.event(GO).await;
+    let waited = ctx.signal(GO).await;
     ctx.shielded().activity(CHARGE, input).attempts(3).await?;
     waited
 }
 
 async fn waiter(ctx: Context, wait: u32) -> Result<u32, Failure> {
-    if wait > 0 { ctx.event(GO).await } else { Ok(4) }
+    if wait > 0 { ctx.signal(GO).await } else { Ok(4) }
 }
 
 async fn broken(_: Context, _: u32) -> Result<u32, Failure> {
@@ -122,7 +122,7 @@ fn record_all() -> Vec<History> {
         client.start(COUNTER, 0).id("golden-counter").await.unwrap();
         client.start(CLEANUP, 5).id("golden-cleanup").await.unwrap();
         env.sleep(Duration::from_secs(60)).await;
-        client.raise("golden-races", GO, 9).message_id("go").await.unwrap();
+        client.signal("golden-races", GO, 9).message_id("go").await.unwrap();
         client.pause("golden-counter", "for a while").await.unwrap();
         for order in [1, 2, 3] {
             client.enqueue("golden-counter", ORDERS, order).message_id(format!("m{order}")).await.unwrap();

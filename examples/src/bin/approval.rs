@@ -32,7 +32,7 @@ async fn pay(_ctx: ActivityContext, expense: Expense) -> Result<(), Failure> {
 }
 
 async fn expense(ctx: Context, expense: Expense) -> Result<String, Failure> {
-    let Some(approval) = ctx.timeout(PATIENCE, ctx.event(APPROVED)).await? else {
+    let Some(approval) = ctx.timeout(PATIENCE, ctx.signal(APPROVED)).await? else {
         return Ok("sent back: nobody approved it in time".to_owned());
     };
     ctx.activity(PAY, expense).await?;

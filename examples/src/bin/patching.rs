@@ -24,7 +24,7 @@ async fn call_service(ctx: ActivityContext, order: String) -> Result<(), Failure
 async fn order_as_it_was(ctx: Context, order: String) -> Result<String, Failure> {
     ctx.activity(CHARGE, order).await?;
     ctx.set_status(&"on its way")?;
-    ctx.event(DELIVERED).await?;
+    ctx.signal(DELIVERED).await?;
     Ok("delivered".to_owned())
 }
 
@@ -36,7 +36,7 @@ async fn order_with_check(ctx: Context, order: String) -> Result<String, Failure
     }
     ctx.activity(CHARGE, order).await?;
     ctx.set_status(&"on its way")?;
-    ctx.event(DELIVERED).await?;
+    ctx.signal(DELIVERED).await?;
     Ok("delivered".to_owned())
 }
 
@@ -67,7 +67,7 @@ async fn main() -> anyhow::Result<()> {
     send_off(&runtime, "order-2").await?;
 
     for order in ["order-1", "order-2"] {
-        runtime.client().raise(order, DELIVERED, ()).await?;
+        runtime.client().signal(order, DELIVERED, ()).await?;
         println!("{order}: {}", runtime.client().result(ORDER, order).await?);
     }
     runtime.shutdown(Duration::from_secs(1)).await;

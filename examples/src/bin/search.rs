@@ -14,7 +14,7 @@ const ORDER: Orchestration<u32, String> = Orchestration::new("order");
 
 async fn order(ctx: Context, euros: u32) -> Result<String, Failure> {
     ctx.set_label("size", if euros >= 1_000 { "large" } else { "small" })?;
-    ctx.event(PAID).await?;
+    ctx.signal(PAID).await?;
     Ok("paid".to_owned())
 }
 
@@ -43,7 +43,7 @@ async fn main() -> anyhow::Result<()> {
         client.wait_for_revision(&id, 0, Duration::from_secs(10)).await?;
     }
     for order in ["order-1", "order-3"] {
-        client.raise(order, PAID, ()).await?;
+        client.signal(order, PAID, ()).await?;
         client.result(ORDER, order).await?;
     }
 

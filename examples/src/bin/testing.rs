@@ -19,7 +19,7 @@ const INVOICE: Orchestration<String, String> = Orchestration::new("invoice");
 async fn invoice(ctx: Context, customer: String) -> Result<String, Failure> {
     let sent_at_ms = ctx.now_ms();
     for reminder in 1..=3 {
-        if let Some(euros) = ctx.timeout(DAY, ctx.event(PAID)).await? {
+        if let Some(euros) = ctx.timeout(DAY, ctx.signal(PAID)).await? {
             return Ok(format!("{customer} paid {euros} EUR"));
         }
         let days = (ctx.now_ms() - sent_at_ms) / 86_400_000;

@@ -21,7 +21,7 @@ async fn send(_ctx: ActivityContext, letter: String) -> Result<String, Failure> 
 /// The first version: by post.
 async fn contract_by_post(ctx: Context, customer: String) -> Result<String, Failure> {
     ctx.set_status(&"waiting for a signature")?;
-    let name = ctx.event(SIGNED).await?;
+    let name = ctx.signal(SIGNED).await?;
     ctx.activity(SEND, format!("a letter to {customer}, signed {name}")).await
 }
 
@@ -29,7 +29,7 @@ async fn contract_by_post(ctx: Context, customer: String) -> Result<String, Fail
 async fn contract_by_mail(ctx: Context, customer: String) -> Result<String, Failure> {
     ctx.activity(SEND, format!("a draft to {customer}")).await?;
     ctx.set_status(&"waiting for a signature")?;
-    let name = ctx.event(SIGNED).await?;
+    let name = ctx.signal(SIGNED).await?;
     ctx.activity(SEND, format!("a mail to {customer}, signed {name}")).await
 }
 
@@ -58,7 +58,7 @@ async fn main() -> anyhow::Result<()> {
     client.start(CONTRACT.at("1.0.0"), "Cyd".to_owned()).id("contract-cyd").await?;
 
     for instance in ["contract-ada", "contract-bob", "contract-cyd"] {
-        client.raise(instance, SIGNED, "E. Noether".to_owned()).await?;
+        client.signal(instance, SIGNED, "E. Noether".to_owned()).await?;
         let result = client.result(CONTRACT, instance).await?;
         let version = client.instance(instance).await?.version.unwrap_or_default();
         println!("{instance} ({version}): {result}");

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::handles::{Mailbox, Signal};
 use crate::store::ExecutionStatus;
 
-/// An instance whose orchestration returns `O`: its id, and the calls of [`Client`] that take an id. Cheap to clone, and
-/// dropping it does nothing to the instance.
+/// An instance whose orchestration returns `O`: its id, and the calls of [`Client`] that take an id.
+/// Cheap to clone. Dropping it does nothing to the instance.
 pub struct InstanceHandle<O> {
     client: Client,
     id: String,
@@ -21,8 +21,8 @@ pub struct InstanceHandle<O> {
 }
 
 impl Client {
-    /// The handle of an instance by its id, also of one that does not exist yet. `O` is what its orchestration returns;
-    /// the store is not read.
+    /// The handle of an instance by its id, also of one that does not exist yet. `O` is what its
+    /// orchestration returns. The store is not read.
     ///
     /// ```
     /// # async fn example(client: segno::Client) -> Result<(), segno::Error> {
@@ -54,8 +54,8 @@ impl<O> InstanceHandle<O> {
     }
 
     /// Whether the start that returned this handle created the instance or, with
-    /// [`OnConflict::Replace`](super::OnConflict::Replace), its current execution. `false` for a handle of
-    /// [`Client::handle`].
+    /// [`OnConflict::Replace`](super::OnConflict::Replace), its current execution. `false` for a
+    /// handle of [`Client::handle`].
     pub fn created(&self) -> bool {
         self.created
     }
@@ -94,9 +94,9 @@ impl<O> InstanceHandle<O> {
         self.client.status_change(self.id.as_str(), seen)
     }
 
-    /// Raises a signal; see [`Client::raise`].
+    /// Sends a signal; see [`Client::signal`].
     pub fn signal<T: Serialize>(&self, signal: Signal<T>, data: T) -> SendCall {
-        self.client.raise(self.id.as_str(), signal, data)
+        self.client.signal(self.id.as_str(), signal, data)
     }
 
     /// Puts a message into a mailbox; see [`Client::enqueue`].

@@ -27,8 +27,9 @@ pub struct SendCall {
 }
 
 impl Client {
-    /// Raises a signal. It is recorded once this has answered; if the instance has not started yet, it waits for it.
-    pub fn raise<T: Serialize>(&self, instance: impl Into<String>, signal: Signal<T>, data: T) -> SendCall {
+    /// Sends a signal, which is stored once this has answered. If the instance has not started yet, it
+    /// waits for the start.
+    pub fn signal<T: Serialize>(&self, instance: impl Into<String>, signal: Signal<T>, data: T) -> SendCall {
         self.message(instance.into(), Channel::Signal, signal.name(), Payload::encode(&data))
     }
 

@@ -87,14 +87,14 @@ impl<F: Future> Future for RaceAll<F> {
 /// # const REJECTED: Signal<String> = Signal::new("rejected");
 /// async fn decision(ctx: Context, _: ()) -> Result<String, Failure> {
 ///     race! {
-///         by = ctx.event(APPROVED) => Ok(format!("approved by {}", by?)),
-///         by = ctx.event(REJECTED) => Ok(format!("rejected by {}", by?)),
+///         by = ctx.signal(APPROVED) => Ok(format!("approved by {}", by?)),
+///         by = ctx.signal(REJECTED) => Ok(format!("rejected by {}", by?)),
 ///     }
 /// }
 /// ```
 ///
-/// For a time limit, use [`Context::timeout`](crate::Context::timeout): an arm of a race that ignores the result of a
-/// timer takes a cancellation for a time-out.
+/// For a time limit, use [`Context::timeout`](crate::Context::timeout): an arm of a race that ignores
+/// the result of a timer takes a cancellation for a time-out.
 #[macro_export]
 macro_rules! race {
     ($($pattern:pat = $future:expr => $body:expr),+ $(,)?) => {{

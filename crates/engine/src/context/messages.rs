@@ -23,7 +23,7 @@ fn subscribe(ctx: &Context, channel: Channel, name: &str) -> Operation {
     Operation::new(ctx, request)
 }
 
-/// Waits for a signal; see [`Context::event`]. A signal that a dropped wait did not take goes to the next one.
+/// Waits for a signal; see [`Context::signal`]. A signal that a dropped wait did not take goes to the next one.
 #[must_use = "a signal is waited for when this is awaited"]
 pub struct WaitForSignal<T> {
     operation: Operation,

@@ -84,11 +84,13 @@ impl Context {
         Sleep::until(self, at_ms)
     }
 
-    /// Limits how long a future may take: `Some` with its value if it ends in time, `None` if it does not. Then it is
-    /// dropped, which cancels what it waits for. If it is ready at the same time as the limit, it wins.
+    /// Limits how long a future may take: `Some` with its value if it ends in time, `None` if it does
+    /// not. Then it is dropped, which cancels what it waits for. If it is ready at the same time as the
+    /// limit, it wins.
     ///
-    /// A failure of the future is returned as it is. A cancellation of the orchestration is such a failure and never a
-    /// time-out: it ends the operations of the future, and the limit goes on for what the future does to clean up.
+    /// A failure of the future is returned as it is. A cancellation of the orchestration is such a
+    /// failure and never a time-out: it ends the operations of the future, and the limit stays in force
+    /// for what the future does to clean up.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -96,7 +98,7 @@ impl Context {
     /// # const APPROVED: Signal<bool> = Signal::new("approved");
     /// async fn approval(ctx: Context, _: ()) -> Result<bool, Failure> {
     ///     let three_days = Duration::from_secs(3 * 24 * 3600);
-    ///     match ctx.timeout(three_days, ctx.event(APPROVED)).await? {
+    ///     match ctx.timeout(three_days, ctx.signal(APPROVED)).await? {
     ///         Some(approved) => Ok(approved),
     ///         None => Ok(false),
     ///     }
@@ -110,7 +112,7 @@ impl Context {
     }
 
     /// Waits for a signal. The n-th wait for a name gets the n-th signal of that name; one that came early waits.
-    pub fn event<T: DeserializeOwned>(&self, signal: Signal<T>) -> WaitForSignal<T> {
+    pub fn signal<T: DeserializeOwned>(&self, signal: Signal<T>) -> WaitForSignal<T> {
         WaitForSignal::new(self, signal.name())
     }
 

@@ -18,7 +18,8 @@ pub struct Timeout<F> {
 
 impl<F: Future> Timeout<F> {
     pub(super) fn new(ctx: &Context, limit: Duration, future: F) -> Self {
-        // A cancellation reaches the future, which may clean up. A timer that the same cancellation ended would cut that off.
+        // A cancellation reaches the future, which may clean up. A timer that the same cancellation
+        // ended would cut that off.
         Timeout { race: race(future, Sleep::after(&ctx.shielded(), limit)) }
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     /// An execution whose code ends with the signal `wave`.
     fn begin_waiting(carried: &[Payload]) -> Execution {
         let handler: OrchestrationHandler = Arc::new(|shared, _| {
-            Box::pin(async move { Context::new(shared).event(Signal::<Payload>::new("wave")).await })
+            Box::pin(async move { Context::new(shared).signal(Signal::<Payload>::new("wave")).await })
         });
         begin_with(carried, handler)
     }

@@ -20,7 +20,7 @@ async fn letters(client: &Client) -> Vec<DeadLetter> {
 
 fn waiting_registry() -> Registry {
     let waits = |ctx: segno::Context, (): ()| async move {
-        ctx.event(GO).await?;
+        ctx.signal(GO).await?;
         Ok("went".to_owned())
     };
     Registry::builder().orchestration(WAITS, waits).build().unwrap()
@@ -32,7 +32,7 @@ async fn an_unreadable_message_is_parked_and_the_rest_of_the_batch_passes() {
     world.client.start(WAITS, ()).id("i").await.unwrap();
     let garbage = Bytes::from_static(b"\xffnot a message");
     world.store.enqueue_for_orchestrator(OrchestratorMessage::new("i", garbage.clone()), None).await.unwrap();
-    world.client.raise("i", GO, ()).await.unwrap();
+    world.client.signal("i", GO, ()).await.unwrap();
     let builder = Runtime::builder(world.store.clone()).registry(waiting_registry());
     let _node = builder.clock(world.clock.clone()).start().await.unwrap();
     assert_eq!(world.client.result(WAITS, "i").await.unwrap(), "went");
@@ -145,7 +145,7 @@ async fn a_message_that_meets_the_end_of_its_instance_is_parked_and_not_lost() {
     let _node = world.node("a").await;
     world.client.start(ECHOES, 1).id("i").result().await.unwrap();
     // The client refuses it, but one that was sent a moment before the end comes this way.
-    assert_eq!(world.client.raise("i", GO, ()).await.unwrap_err().code(), segno::Code::InstanceEnded);
+    assert_eq!(world.client.signal("i", GO, ()).await.unwrap_err().code(), segno::Code::InstanceEnded);
     let late = segno::work_item::WorkItem::ExternalRaised {
         name: "go".to_owned(),
         data: segno::Payload::null(),

@@ -27,7 +27,7 @@ async fn parent(ctx: Context, number: u32) -> Result<u32, Failure> {
 
 async fn repeat(ctx: Context, left: u32) -> Result<u32, Failure> {
     if left == 0 {
-        return ctx.event(GO).await;
+        return ctx.signal(GO).await;
     }
     ctx.sleep(secs(1)).await?;
     ctx.continue_as_new(left - 1).await
@@ -117,7 +117,7 @@ async fn whole_trees_are_archived_with_their_histories_before_they_are_deleted()
     world.client.start(PARENT, 1).id("root").result().await.unwrap();
     world.client.start(LOOP, 2).id("loop").await.unwrap();
     world.pass(secs(60)).await;
-    world.client.raise("loop", GO, 5).await.unwrap();
+    world.client.signal("loop", GO, 5).await.unwrap();
     world.client.start(PLAIN, 3).id("elsewhere").result().await.unwrap();
     let histories: [usize; 2] = [world.history("root").await.len(), world.history("child-1").await.len()];
     world.pass(days(8)).await;

@@ -202,7 +202,7 @@ async fn a_delayed_start_can_be_cancelled_and_keeps_the_reason() {
 async fn a_cancellation_in_the_batch_of_the_start_is_seen_by_the_code() {
     in_both_modes(|world| async move {
         let registry = registry(&Log::default(), async |ctx: Context, _| {
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             Ok(String::new())
         });
         world.client.start(MAIN, 0).id("a").await.unwrap();
@@ -234,7 +234,7 @@ async fn a_result_that_comes_with_the_cancellation_is_not_used_twice() {
     in_both_modes(|world| async move {
         let registry = registry(&Log::default(), async |ctx: Context, n| {
             let first = ctx.activity(CLEAN, n).await;
-            let second = ctx.event(GO).await;
+            let second = ctx.signal(GO).await;
             Ok(format!("{} {}", first.is_ok(), second.is_ok()))
         });
         let node = world.node(&registry).await;
@@ -242,7 +242,7 @@ async fn a_result_that_comes_with_the_cancellation_is_not_used_twice() {
         world.pass(secs(1)).await;
         node.shutdown(secs(1)).await;
         world.client.cancel("a", "x").await.unwrap();
-        world.client.raise("a", GO, 1).await.unwrap();
+        world.client.signal("a", GO, 1).await.unwrap();
         let _node = world.node(&registry).await;
         assert_eq!(world.output::<String>("a").await, "true false");
         let history = world.history("a").await;
@@ -293,7 +293,7 @@ async fn an_activity_that_ignores_its_cancellation_is_dropped_after_the_grace_ti
 async fn an_oversized_reason_is_refused_and_changes_nothing() {
     let world = World::resident();
     let registry = registry(&Log::default(), async |ctx: Context, _| {
-        ctx.event(GO).await?;
+        ctx.signal(GO).await?;
         Ok(String::new())
     });
     let _node = world.node(&registry).await;

@@ -146,7 +146,7 @@ async fn a_child_with_the_id_of_another_instance_fails_the_call() {
         let registry = registry(
             async |ctx: Context, n| {
                 if n == 0 {
-                    return ctx.event(GO).await;
+                    return ctx.signal(GO).await;
                 }
                 let running = ctx.child(CHILD, 1).id("running").await.unwrap_err();
                 let ended = ctx.child(CHILD, 1).id("ended").await.unwrap_err();
@@ -168,7 +168,7 @@ async fn a_child_with_the_id_of_another_instance_fails_the_call() {
         world.client.start(MAIN, 1).id("a").await.unwrap();
         assert_eq!(world.output::<u32>("a").await, 5);
         assert_eq!(world.client.instance("running").await.unwrap().status, ExecutionStatus::Running);
-        world.client.raise("running", GO, 3).await.unwrap();
+        world.client.signal("running", GO, 3).await.unwrap();
         assert_eq!(world.output::<u32>("running").await, 3);
     })
     .await;
@@ -232,7 +232,7 @@ async fn a_child_that_continues_as_new_reports_to_its_parent_at_the_end() {
 async fn children_nest_deeply_and_a_cancellation_goes_all_the_way_down() {
     in_both_modes(|world| async move {
         let registry = registry(
-            async |ctx: Context, n| if n == 0 { ctx.event(GO).await } else { ctx.child(MAIN, n - 1).await },
+            async |ctx: Context, n| if n == 0 { ctx.signal(GO).await } else { ctx.child(MAIN, n - 1).await },
             async |_, n| Ok(n),
         );
         let _node = world.node(&registry).await;
@@ -382,7 +382,7 @@ async fn a_parent_that_is_deleted_with_force_takes_its_running_tree_along() {
 async fn a_child_with_the_id_of_an_instance_that_cannot_go_on_fails_the_call() {
     for on_nondeterminism in [OnNondeterminism::Fail, OnNondeterminism::Pause] {
         let world = World::resident();
-        let waits = registry(async |ctx: Context, _| ctx.event(GO).await, async |_, n| Ok(n));
+        let waits = registry(async |ctx: Context, _| ctx.signal(GO).await, async |_, n| Ok(n));
         let node = world.node(&waits).await;
         world.client.start(MAIN, 0).id("broken").await.unwrap();
         world.settle().await;
@@ -458,7 +458,7 @@ async fn a_child_that_is_given_up_with_early_messages_reports_to_its_parent() {
     let world = World::resident();
     let registry = registry(async |_, n| Ok(n), async |_, n| Ok(n));
     let node = world.node(&registry).await;
-    world.client.raise("child", GO, 1).await.unwrap();
+    world.client.signal("child", GO, 1).await.unwrap();
     world.settle().await;
     node.shutdown(secs(1)).await;
     world.store.enqueue_for_orchestrator(start_of_child("child"), None).await.unwrap();

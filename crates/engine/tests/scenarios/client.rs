@@ -25,7 +25,7 @@ fn registry(log: &Log) -> Registry {
             ctx.set_label("input", n.to_string())?;
             for status in 1.. {
                 ctx.set_status(&status)?;
-                if ctx.event(GO).await? == 0 {
+                if ctx.signal(GO).await? == 0 {
                     break;
                 }
             }
@@ -71,12 +71,12 @@ async fn a_conflict_takes_the_existing_instance_or_replaces_it() {
     assert_eq!((second.id(), second.created()), ("a", false));
     assert!(start(3).on_conflict(OnConflict::Replace).await.unwrap().created());
     world.settle().await;
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 3);
     // Also in place of one that has ended, and of one whose start is still queued.
     assert!(start(4).on_conflict(OnConflict::Replace).await.unwrap().created());
     assert!(start(5).on_conflict(OnConflict::Replace).await.unwrap().created());
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 5);
 }
 
@@ -145,7 +145,7 @@ async fn a_wait_for_a_result_times_out_and_the_instance_goes_on() {
     let error = world.client.result(WAITS, "a").timeout(secs(30)).await.unwrap_err();
     assert_eq!(error.code(), Code::WaitTimedOut);
     assert_eq!(world.now_ms() - begin_ms, 30_000);
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     assert_eq!(world.client.result(WAITS, "a").timeout(HANG).await.unwrap(), 7);
     let wrong = world.client.result(Orchestration::<u32, String>::new("waits"), "a").await.unwrap_err();
     assert_eq!(wrong.code(), Code::PayloadMismatch);
@@ -163,12 +163,12 @@ async fn a_client_waits_for_each_change_of_the_status() {
     let waiting = tokio::spawn(world.client.status_change("a", 1).into_future());
     world.settle().await;
     assert!(!waiting.is_finished());
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     let second = waiting.await.unwrap().unwrap();
     assert_eq!((second.status.unwrap().as_str(), second.version), ("2", 2));
     let quiet = world.client.status_change("a", 2).timeout(secs(5)).await.unwrap_err();
     assert_eq!(quiet.code(), Code::WaitTimedOut);
-    world.client.raise("a", GO, 0).await.unwrap();
+    world.client.signal("a", GO, 0).await.unwrap();
     let last = world.client.status_change("a", 2).await.unwrap();
     assert!(last.ended);
 }

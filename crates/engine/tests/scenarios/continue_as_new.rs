@@ -61,7 +61,7 @@ async fn status_labels_and_unread_messages_come_along_in_order() {
             for expected in 1..5 {
                 assert_eq!(ctx.mailbox(JOBS).receive().await?, expected);
             }
-            assert_eq!(ctx.event(GO).await?, 77);
+            assert_eq!(ctx.signal(GO).await?, 77);
             Ok(n)
         });
         let _node = world.node(&registry).await;
@@ -69,7 +69,7 @@ async fn status_labels_and_unread_messages_come_along_in_order() {
         for n in 0..5 {
             world.client.enqueue("a", JOBS, n).await.unwrap();
         }
-        world.client.raise("a", GO, 77).await.unwrap();
+        world.client.signal("a", GO, 77).await.unwrap();
         assert_eq!(world.output::<u32>("a").await, 1);
         let instance = world.client.instance("a").await.unwrap();
         let labels: Vec<(&str, &str)> =

@@ -100,7 +100,7 @@ where
     world.pass(secs(60)).await;
     node.shutdown(secs(1)).await;
     let node = world.node_with(&registry(after), options).await;
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     world.histories_need_not_fit_the_code();
     node
 }
@@ -108,7 +108,7 @@ where
 async fn before(ctx: Context, n: u32) -> Result<String, Failure> {
     ctx.run("look", || async { Ok(1_u32) }).await?;
     ctx.activity(ECHO, n).await?;
-    ctx.event(GO).await?;
+    ctx.signal(GO).await?;
     Ok("before".to_owned())
 }
 
@@ -118,7 +118,7 @@ async fn another_activity_is_named_with_the_recorded_event() {
         let after = async |ctx: Context, n| {
             ctx.run("look", || async { Ok(1_u32) }).await?;
             ctx.activity(OTHER, n).await?;
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             Ok(String::new())
         };
         let _node = change_code(&world, before, after, world.options()).await;
@@ -143,7 +143,7 @@ async fn missing_extra_and_renamed_things_are_all_found() {
             |ctx, _| {
                 Box::pin(async move {
                     ctx.run("look", || async { Ok(1_u32) }).await?;
-                    ctx.event(GO).await?;
+                    ctx.signal(GO).await?;
                     Ok(String::new())
                 })
             },
@@ -156,7 +156,7 @@ async fn missing_extra_and_renamed_things_are_all_found() {
                     ctx.run("look", || async { Ok(1_u32) }).await?;
                     ctx.sleep(secs(1)).await?;
                     ctx.activity(ECHO, n).await?;
-                    ctx.event(GO).await?;
+                    ctx.signal(GO).await?;
                     Ok(String::new())
                 })
             },
@@ -168,7 +168,7 @@ async fn missing_extra_and_renamed_things_are_all_found() {
                 Box::pin(async move {
                     ctx.run("watch", || async { Ok(1_u32) }).await?;
                     ctx.activity(ECHO, n).await?;
-                    ctx.event(GO).await?;
+                    ctx.signal(GO).await?;
                     Ok(String::new())
                 })
             },
@@ -179,7 +179,7 @@ async fn missing_extra_and_renamed_things_are_all_found() {
             |ctx, n| {
                 Box::pin(async move {
                     ctx.activity(ECHO, n).await?;
-                    ctx.event(GO).await?;
+                    ctx.signal(GO).await?;
                     Ok(String::new())
                 })
             },
@@ -192,7 +192,7 @@ async fn missing_extra_and_renamed_things_are_all_found() {
                     ctx.run("look", || async { Ok(1_u32) }).await?;
                     ctx.activity(ECHO, n).await?;
                     ctx.set_label("k", "v")?;
-                    ctx.event(GO).await?;
+                    ctx.signal(GO).await?;
                     Ok(String::new())
                 })
             },
@@ -270,7 +270,7 @@ async fn patched_is_true_for_new_executions_and_false_for_those_that_went_past()
                 ctx.activity(ECHO, n).await?;
                 "old"
             };
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             // Asked again, the answer is the same.
             assert_eq!(ctx.patched("use-other"), what == "patched");
             Ok(what.to_owned())
@@ -284,12 +284,12 @@ async fn patched_is_true_for_new_executions_and_false_for_those_that_went_past()
         let retired = async |ctx: Context, n| {
             ctx.run("look", || async { Ok(1_u32) }).await?;
             ctx.activity(OTHER, n).await?;
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             Ok("retired".to_owned())
         };
         let _node = world.node(&registry(retired)).await;
         world.histories_need_not_fit_the_code();
-        world.client.raise("b", GO, 1).await.unwrap();
+        world.client.signal("b", GO, 1).await.unwrap();
         assert_eq!(world.output::<String>("b").await, "retired");
         let recorded = world.history("b").await;
         let patches = recorded.iter().filter(|event| matches!(event.kind, EventKind::Patched { .. })).count();
@@ -419,7 +419,7 @@ async fn a_resident_execution_of_a_deleted_instance_is_not_taken_for_the_new_one
     // C3: a new instance with the same id receives nothing old, also on a node that still holds the old one.
     let world = World::resident();
     let registry = registry(async |ctx: Context, n| {
-        ctx.event(GO).await?;
+        ctx.signal(GO).await?;
         Ok(n.to_string())
     });
     let named = |name: &str| RuntimeOptions { node_id: Some(name.to_owned()), ..world.options() };
@@ -431,7 +431,7 @@ async fn a_resident_execution_of_a_deleted_instance_is_not_taken_for_the_new_one
     let two = world.node_with(&registry, named("two")).await;
     world.client.start(MAIN, 2).id("a").await.unwrap();
     world.pass(secs(1)).await;
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     assert_eq!(world.output::<String>("a").await, "2");
     drop((one, two));
 }

@@ -95,14 +95,14 @@ async fn a_message_that_comes_first_is_not_lost_and_nothing_runs_twice() {
     let (world, ran) = (World::resident(), Arc::default());
     let main = async |ctx: Context, n| {
         let doubled = ctx.activity(DOUBLE, n).await?;
-        Ok(doubled + ctx.event(GO).await?)
+        Ok(doubled + ctx.signal(GO).await?)
     };
     // The signal comes while the turn is on its way to the store.
     let slow = (2, Fault::Delay(secs(1)));
     let node = node(&world, &registry(main, &ran), world.options(), slow).await;
     world.client.start(MAIN, 5).id("a").await.unwrap();
     world.settle().await;
-    world.client.raise("a", GO, 7).await.unwrap();
+    world.client.signal("a", GO, 7).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 17);
     // The turn of the signal went ahead, so the activity was ended by itself.
     assert_eq!(node.commits.lines().iter().filter(|commit| *commit == END).count(), 1);
@@ -151,7 +151,7 @@ async fn steps_behind_an_activity_run_once_however_long_they_take() {
     world.pass(secs(1)).await;
     // Another node would take over what is not held any more.
     let _other = world.node(&registry).await;
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 11);
     assert_eq!((steps.load(Ordering::Relaxed), ran.load(Ordering::Relaxed)), (1, 1));
     assert!(!node.commits.lines().contains(&END.to_owned()), "{:?}", node.commits.lines());
@@ -176,7 +176,7 @@ async fn an_execution_that_was_replayed_joins_again_when_its_history_has_grown_b
         for _ in 0..16 {
             ctx.activity(DOUBLE, n).await?;
         }
-        ctx.event(GO).await?;
+        ctx.signal(GO).await?;
         for _ in 0..16 {
             ctx.activity(DOUBLE, n).await?;
         }
@@ -189,7 +189,7 @@ async fn an_execution_that_was_replayed_joins_again_when_its_history_has_grown_b
     assert_eq!(first.commits.lines(), [TURN; 17]);
     drop(first);
     let second = node(&world, &registry, world.options(), (0, Fault::None)).await;
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 5);
     // 33 events were replayed; the signal and the first call are two more, and every activity brings two.
     let ended_by_itself = second.commits.lines().iter().filter(|commit| *commit == END).count();

@@ -32,18 +32,18 @@ async fn read_jobs(ctx: Context, n: u32) -> Result<Vec<u32>, Failure> {
 async fn the_nth_wait_gets_the_nth_signal_of_its_name() {
     in_both_modes(|world| async move {
         let registry = registry(async |ctx: Context, _| {
-            let (a, b) = join(ctx.event(GO), ctx.event(GO)).await;
-            let c = ctx.event(STOP).await?;
-            let d = ctx.event(GO).await?;
+            let (a, b) = join(ctx.signal(GO), ctx.signal(GO)).await;
+            let c = ctx.signal(STOP).await?;
+            let d = ctx.signal(GO).await?;
             Ok(vec![a?, b?, c, d])
         });
         let _node = world.node(&registry).await;
         world.client.start(MAIN, 0).id("a").await.unwrap();
         for n in 1..=3 {
-            world.client.raise("a", GO, n).await.unwrap();
+            world.client.signal("a", GO, n).await.unwrap();
         }
         world.pass(secs(5)).await;
-        world.client.raise("a", STOP, 9).await.unwrap();
+        world.client.signal("a", STOP, 9).await.unwrap();
         assert_eq!(world.output::<Vec<u32>>("a").await, [1, 2, 9, 3]);
     })
     .await;
@@ -53,14 +53,14 @@ async fn the_nth_wait_gets_the_nth_signal_of_its_name() {
 async fn messages_sent_before_the_start_are_delivered_after_it() {
     in_both_modes(|world| async move {
         let registry = registry(async |ctx: Context, n| {
-            let go = ctx.event(GO).await?;
+            let go = ctx.signal(GO).await?;
             let mut jobs = read_jobs(ctx, n).await?;
             jobs.push(go);
             Ok(jobs)
         });
         let _node = world.node(&registry).await;
         world.client.enqueue("a", JOBS, 1).await.unwrap();
-        world.client.raise("a", GO, 100).await.unwrap();
+        world.client.signal("a", GO, 100).await.unwrap();
         world.pass(secs(60)).await;
         world.client.enqueue("a", JOBS, 2).await.unwrap();
         world.settle().await;
@@ -92,20 +92,20 @@ async fn the_loser_of_a_race_does_not_eat_a_signal() {
     in_both_modes(|world| async move {
         let registry = registry(async |ctx: Context, _| {
             let first = race! {
-                go = ctx.event(GO) => go?,
+                go = ctx.signal(GO) => go?,
                 _ = ctx.sleep(secs(10)) => 0,
             };
             let second = race! {
                 _ = ctx.sleep(secs(10)) => 0,
-                go = ctx.event(GO) => go?,
+                go = ctx.signal(GO) => go?,
             };
-            Ok(vec![first, second, ctx.event(GO).await?])
+            Ok(vec![first, second, ctx.signal(GO).await?])
         });
         let _node = world.node(&registry).await;
         world.client.start(MAIN, 0).id("a").await.unwrap();
         world.pass(secs(15)).await;
-        world.client.raise("a", GO, 1).await.unwrap();
-        world.client.raise("a", GO, 2).await.unwrap();
+        world.client.signal("a", GO, 1).await.unwrap();
+        world.client.signal("a", GO, 2).await.unwrap();
         assert_eq!(world.output::<Vec<u32>>("a").await, [0, 1, 2]);
         world.assert_queues_are_empty().await;
     })
@@ -118,9 +118,9 @@ async fn a_signal_and_a_timeout_in_the_same_turn_lose_nothing() {
         let registry = registry(async |ctx: Context, _| {
             let first = race! {
                 _ = ctx.sleep(secs(10)) => 0,
-                go = ctx.event(GO) => go?,
+                go = ctx.signal(GO) => go?,
             };
-            Ok(vec![first, ctx.event(GO).await?])
+            Ok(vec![first, ctx.signal(GO).await?])
         });
         let node = world.node(&registry).await;
         world.client.start(MAIN, 0).id("a").await.unwrap();
@@ -128,8 +128,8 @@ async fn a_signal_and_a_timeout_in_the_same_turn_lose_nothing() {
         node.shutdown(secs(1)).await;
         world.pass(secs(100)).await;
         // Timer and signals wait together for the next node.
-        world.client.raise("a", GO, 1).await.unwrap();
-        world.client.raise("a", GO, 2).await.unwrap();
+        world.client.signal("a", GO, 1).await.unwrap();
+        world.client.signal("a", GO, 2).await.unwrap();
         let _node = world.node(&registry).await;
         let output: Vec<u32> = world.output("a").await;
         assert!(output == [0, 1] || output == [1, 2], "{output:?}");
@@ -175,7 +175,7 @@ async fn a_mailbox_is_first_in_first_out_and_apart_from_others() {
     const OTHER: Mailbox<String> = Mailbox::new("other");
     in_both_modes(|world| async move {
         let registry = registry(async |ctx: Context, n| {
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             assert_eq!(ctx.mailbox(OTHER).receive().await?, "x");
             let read = read_jobs(ctx.clone(), n).await?;
             assert_eq!(ctx.mailbox(JOBS).try_receive()?, Some(777));
@@ -192,7 +192,7 @@ async fn a_mailbox_is_first_in_first_out_and_apart_from_others() {
         world.client.enqueue("a", OTHER, "x".to_owned()).await.unwrap();
         world.client.enqueue("a", OTHER, "y".to_owned()).await.unwrap();
         world.client.enqueue("a", JOBS, 777).await.unwrap();
-        world.client.raise("a", GO, 0).await.unwrap();
+        world.client.signal("a", GO, 0).await.unwrap();
         let read: Vec<u32> = world.output("a").await;
         assert_eq!(read, (0..500).collect::<Vec<u32>>());
     })
@@ -230,7 +230,7 @@ async fn a_message_to_an_ended_instance_is_refused() {
     let _node = world.node(&registry).await;
     world.client.start(MAIN, 0).id("a").result().await.unwrap();
     let before = world.history("a").await;
-    let raised = world.client.raise("a", GO, 1).await.unwrap_err();
+    let raised = world.client.signal("a", GO, 1).await.unwrap_err();
     let enqueued = world.client.enqueue("a", JOBS, 1).await.unwrap_err();
     assert_eq!((raised.code(), enqueued.code()), (Code::InstanceEnded, Code::InstanceEnded));
     world.settle().await;
@@ -251,8 +251,8 @@ async fn bad_messages_are_refused_and_change_nothing() {
         (client.enqueue("a", WIDE, "x".repeat(MAX_PAYLOAD_BYTES)).await, Code::PayloadTooLarge),
         (client.enqueue("", JOBS, 1).await, Code::InvalidInstanceId),
         (client.enqueue("a", Mailbox::named(""), 1).await, Code::InvalidName),
-        (client.raise("a", Signal::named("a\tb"), 1).await, Code::InvalidName),
-        (client.raise("a", GO, 1).message_id("").await, Code::InvalidName),
+        (client.signal("a", Signal::named("a\tb"), 1).await, Code::InvalidName),
+        (client.signal("a", GO, 1).message_id("").await, Code::InvalidName),
     ];
     for (refusal, code) in refusals {
         assert_eq!(refusal.unwrap_err().code(), code);
@@ -283,7 +283,7 @@ async fn a_message_of_the_wrong_type_fails_the_read_and_the_next_one_is_fine() {
 async fn messages_beyond_the_limit_are_parked_and_can_be_resubmitted() {
     let world = World::resident();
     let registry = registry(async |ctx: Context, n| {
-        ctx.event(GO).await?;
+        ctx.signal(GO).await?;
         read_jobs(ctx, n).await
     });
     let _node = world.node(&registry).await;

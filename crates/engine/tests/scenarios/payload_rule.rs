@@ -41,7 +41,7 @@ fn registry() -> Registry {
     Registry::builder()
         .orchestration(MAIN, async |ctx: Context, input: Payload| {
             let echoed = ctx.activity(ECHO, input).await?;
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             Ok(echoed)
         })
         .orchestration(DEEPENS, async |ctx: Context, levels: usize| {
@@ -85,7 +85,7 @@ async fn clients_refuse_what_not_every_reader_could_show() {
         let bad = unruled(&text);
         let refused = [
             world.client.start(MAIN, bad.clone()).id("b").await.map(|_| ()),
-            world.client.raise("a", GO, bad.clone()).await,
+            world.client.signal("a", GO, bad.clone()).await,
             world.client.enqueue("a", letters.clone(), bad.clone()).await,
         ];
         for (door, refused) in refused.into_iter().enumerate() {
@@ -105,7 +105,7 @@ async fn code_that_nests_too_deep_is_told_so_on_every_replay() {
         assert!(failure.has_code("payload-too-deep"), "its own result too: {failure}");
         assert!(failure.message.contains("deeper than 100 levels"), "{failure}");
         world.client.start(MAIN, Payload::encode(&nested(100)).unwrap()).id("b").await.unwrap();
-        world.client.raise("b", GO, Payload::null()).await.unwrap();
+        world.client.signal("b", GO, Payload::null()).await.unwrap();
         assert_eq!(world.output::<Value>("b").await, nested(100));
     })
     .await;

@@ -26,7 +26,7 @@ where
     Registry::builder()
         .orchestration(MAIN, main)
         .orchestration(CHILD, async |ctx: Context, _| {
-            ctx.event(GO).await?;
+            ctx.signal(GO).await?;
             Ok(0)
         })
         .activity(ECHO, async |_, n| Ok(n))
@@ -126,7 +126,7 @@ async fn a_running_loser_is_told_at_once() {
         let registry = registry(&world, &log, async |ctx: Context, _| {
             let winner = race! {
                 n = ctx.activity(HANGS, 1) => n?,
-                n = ctx.event(GO) => n?,
+                n = ctx.signal(GO) => n?,
             };
             // The instance goes on: the loser is told by the commit of the race, not by the end.
             ctx.sleep(secs(1_000)).await?;
@@ -136,7 +136,7 @@ async fn a_running_loser_is_told_at_once() {
         world.client.start(MAIN, 0).id("a").await.unwrap();
         world.pass(secs(7)).await;
         let raised_ms = world.now_ms();
-        world.client.raise("a", GO, 5).await.unwrap();
+        world.client.signal("a", GO, 5).await.unwrap();
         assert_eq!(world.output::<Vec<u32>>("a").await, [5]);
         assert_eq!(log.lines(), ["begin 1".to_owned(), format!("told 1 at {raised_ms}")]);
         world.assert_queues_are_empty().await;
@@ -151,7 +151,7 @@ async fn a_running_loser_on_another_node_is_told_within_a_second() {
     let registry = registry(&world, &log, async |ctx: Context, _| {
         let winner = race! {
             n = ctx.activity(HANGS, 1) => n?,
-            n = ctx.event(GO) => n?,
+            n = ctx.signal(GO) => n?,
         };
         ctx.sleep(secs(1_000)).await?;
         Ok(vec![winner])
@@ -167,7 +167,7 @@ async fn a_running_loser_on_another_node_is_told_within_a_second() {
     world.client.start(MAIN, 0).id("a").await.unwrap();
     world.pass(secs(7)).await;
     let raised_ms = world.now_ms();
-    world.client.raise("a", GO, 5).await.unwrap();
+    world.client.signal("a", GO, 5).await.unwrap();
     world.pass(secs(1)).await;
     let told = log.lines();
     assert_eq!(told.len(), 2, "not told within a second of {raised_ms}: {told:?}");
@@ -199,13 +199,13 @@ async fn work_that_is_scheduled_and_dropped_within_one_turn_never_runs() {
     in_both_modes(|world| async move {
         let log = Log::default();
         let registry = registry(&world, &log, async |ctx: Context, _| {
-            let first = ctx.event(GO).await?;
+            let first = ctx.signal(GO).await?;
             // Both signals come in one batch, so this race is over in the turn that began it.
             let second = race! {
                 n = ctx.activity(HANGS, 1).deadline(secs(50)) => n?,
                 _ = ctx.sleep(secs(500)) => 0,
                 n = ctx.child(CHILD, 1) => n?,
-                n = ctx.event(GO) => n?,
+                n = ctx.signal(GO) => n?,
             };
             ctx.sleep(secs(1)).await?;
             Ok(vec![first, second])
@@ -214,8 +214,8 @@ async fn work_that_is_scheduled_and_dropped_within_one_turn_never_runs() {
         world.client.start(MAIN, 0).id("a").await.unwrap();
         world.settle().await;
         node.shutdown(secs(1)).await;
-        world.client.raise("a", GO, 1).await.unwrap();
-        world.client.raise("a", GO, 2).await.unwrap();
+        world.client.signal("a", GO, 1).await.unwrap();
+        world.client.signal("a", GO, 2).await.unwrap();
         let _node = world.node(&registry).await;
         assert_eq!(world.output::<Vec<u32>>("a").await, [1, 2]);
         assert_eq!(log.count(), 0, "{:?}", log.lines());

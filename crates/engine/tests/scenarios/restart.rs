@@ -19,7 +19,7 @@ const GO: Signal<u32> = Signal::new("go");
 fn waiting() -> Registry {
     Registry::builder()
         .orchestration(MAIN, async |ctx: Context, n| {
-            let signal = ctx.event(GO).await?;
+            let signal = ctx.signal(GO).await?;
             if signal > 100 { Err(Failure::application("too much")) } else { Ok(n + signal) }
         })
         .build()
@@ -31,7 +31,7 @@ async fn a_restart_begins_the_next_execution_and_keeps_what_failed() {
     in_both_modes(|world| async move {
         let _node = world.node(&waiting()).await;
         world.client.start(MAIN, 1).id("a").label("k", "v").await.unwrap();
-        world.client.raise("a", GO, 101).await.unwrap();
+        world.client.signal("a", GO, 101).await.unwrap();
         let failed = world.ended("a").await;
         assert_eq!(failed.status, ExecutionStatus::Failed);
         let restarted = world.client.restart("a").await.unwrap();
@@ -40,7 +40,7 @@ async fn a_restart_begins_the_next_execution_and_keeps_what_failed() {
         let again = world.client.instance("a").await.unwrap();
         assert_eq!((again.has_ended(), again.execution_id), (false, 2));
         assert_eq!(again.created_at_ms, failed.created_at_ms);
-        world.client.raise("a", GO, 4).await.unwrap();
+        world.client.signal("a", GO, 4).await.unwrap();
         assert_eq!(world.output::<u32>("a").await, 5);
         let ended = world.ended("a").await;
         assert_eq!((ended.execution_id, ended.labels["k"].as_str()), (2, "v"));
@@ -75,7 +75,7 @@ async fn a_restart_that_dies_at_its_commit_leaves_the_instance() {
         let world = World::resident();
         let _node = world.node(&waiting()).await;
         world.client.start(MAIN, 1).id("a").await.unwrap();
-        world.client.raise("a", GO, 101).await.unwrap();
+        world.client.signal("a", GO, 101).await.unwrap();
         world.ended("a").await;
         let plan = faults::script([(1, fault)]);
         let store = FaultStore::new(world.store.clone(), world.clock.clone(), plan);
@@ -91,7 +91,7 @@ async fn a_restart_that_dies_at_its_commit_leaves_the_instance() {
         assert_eq!(restarted.execution_id, 2);
         world.settle().await;
         assert_eq!(world.client.restart("a").request_id(id).await.unwrap().execution_id, 2);
-        world.client.raise("a", GO, 1).await.unwrap();
+        world.client.signal("a", GO, 1).await.unwrap();
         assert_eq!(world.output::<u32>("a").await, 2);
         assert_eq!(world.client.executions("a").await.unwrap(), [1, 2]);
     }
@@ -109,7 +109,7 @@ async fn what_runs_is_restarted_by_force_only() {
     assert_eq!(world.client.restart("a").force().await.unwrap().execution_id, 2);
     let first = world.client.execution("a", 1).await.unwrap();
     assert_eq!(first.status, ExecutionStatus::Cancelled);
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     assert_eq!(world.output::<u32>("a").await, 2);
     world.assert_queues_are_empty().await;
 }
@@ -156,7 +156,7 @@ async fn children_of_what_is_cut_off_are_cancelled_and_its_parent_learns_of_it()
     let registry = Registry::builder()
         .orchestration(MAIN, async |ctx: Context, depth| {
             if depth == 0 {
-                ctx.event(GO).await?;
+                ctx.signal(GO).await?;
                 return Ok(0);
             }
             let id = format!("depth-{}", depth - 1);
@@ -207,10 +207,10 @@ async fn a_message_from_just_before_the_end_is_parked_and_not_delivered_to_the_n
     world.client.start(MAIN, 1).id("a").await.unwrap();
     world.settle().await;
     node.shutdown(secs(1)).await;
-    world.client.raise("a", GO, 50).await.unwrap();
+    world.client.signal("a", GO, 50).await.unwrap();
     world.client.cancel("a", "also from before").await.unwrap();
     world.client.restart("a").force().await.unwrap();
-    world.client.raise("a", GO, 2).await.unwrap();
+    world.client.signal("a", GO, 2).await.unwrap();
     let _node = world.node(&waiting()).await;
     assert_eq!(world.output::<u32>("a").await, 3);
     assert_eq!(world.dead_letters().await.len(), 1);

@@ -17,12 +17,12 @@ async fn plain(_: Context, number: u32) -> Result<u32, Failure> {
 /// Has a child that ends at once, and waits itself.
 async fn parent(ctx: Context, number: u32) -> Result<u32, Failure> {
     ctx.child(PLAIN, number).id(format!("child-{number}")).await?;
-    ctx.event(GO).await
+    ctx.signal(GO).await
 }
 
 async fn repeat(ctx: Context, left: u32) -> Result<u32, Failure> {
     if left == 0 {
-        return ctx.event(GO).await;
+        return ctx.signal(GO).await;
     }
     ctx.sleep(secs(1)).await?;
     ctx.continue_as_new(left - 1).await
@@ -64,7 +64,7 @@ async fn a_tree_goes_when_its_root_has_been_ended_for_long_enough() {
     world.pass(days(8)).await;
     // Both children ended long ago, but their parents have not.
     assert_eq!(ids(&world).await, ["child-1", "child-2", "ends", "goes on"]);
-    world.client.raise("ends", GO, 0).await.unwrap();
+    world.client.signal("ends", GO, 0).await.unwrap();
     world.pass(days(6)).await;
     assert_eq!(ids(&world).await.len(), 4);
     world.pass(days(2)).await;
@@ -94,7 +94,7 @@ async fn no_more_trees_go_than_must() {
         let root = format!("root-{number}");
         world.client.start(PARENT, number).id(root.clone()).await.unwrap();
         world.pass(secs(1)).await;
-        world.client.raise(root, GO, 0).await.unwrap();
+        world.client.signal(root, GO, 0).await.unwrap();
         world.pass(secs(1)).await;
     }
     assert_eq!(ids(&world).await.len(), 8);
@@ -113,7 +113,7 @@ async fn old_executions_go_when_the_next_one_begins() {
     world.client.start(LOOP, 20).id("loop").await.unwrap();
     world.pass(secs(60)).await;
     assert_eq!(world.client.executions("loop").await.unwrap(), [19, 20, 21]);
-    world.client.raise("loop", GO, 4).await.unwrap();
+    world.client.signal("loop", GO, 4).await.unwrap();
     assert_eq!(world.output::<u32>("loop").await, 4);
     world.check_histories().await;
 }

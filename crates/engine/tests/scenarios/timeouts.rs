@@ -38,13 +38,13 @@ where
 async fn a_future_that_ends_in_time_gives_its_value_and_cancels_the_timer() {
     in_both_modes(|world| async move {
         let registry = registry(&world, &Log::default(), async |ctx: Context, _| {
-            let go = ctx.timeout(secs(10), ctx.event(GO)).await?;
+            let go = ctx.timeout(secs(10), ctx.signal(GO)).await?;
             Ok(format!("{go:?}"))
         });
         let _node = world.node(&registry).await;
         world.client.start(MAIN, 0).id("a").await.unwrap();
         world.pass(secs(9)).await;
-        world.client.raise("a", GO, 7).await.unwrap();
+        world.client.signal("a", GO, 7).await.unwrap();
         assert_eq!(world.output::<String>("a").await, "Some(7)");
         let expected = [
             "OrchestrationStarted",
@@ -66,9 +66,9 @@ async fn a_future_that_takes_too_long_gives_none_and_is_cancelled() {
         let log = Log::default();
         let registry = registry(&world, &log, async |ctx: Context, _| {
             let activity = ctx.timeout(secs(5), ctx.activity(HANGS, 1)).await?;
-            let signal = ctx.timeout(secs(5), ctx.event(GO)).await?;
+            let signal = ctx.timeout(secs(5), ctx.signal(GO)).await?;
             // The wait that was given up takes no signal.
-            let next = ctx.event(GO).await?;
+            let next = ctx.signal(GO).await?;
             Ok(format!("{activity:?} {signal:?} {next}"))
         });
         let _node = world.node(&registry).await;
@@ -76,7 +76,7 @@ async fn a_future_that_takes_too_long_gives_none_and_is_cancelled() {
         world.client.start(MAIN, 0).id("a").await.unwrap();
         world.pass(secs(20)).await;
         assert_eq!(log.lines(), [format!("cancelled at {}", begin_ms + 5_000)]);
-        world.client.raise("a", GO, 3).await.unwrap();
+        world.client.signal("a", GO, 3).await.unwrap();
         assert_eq!(world.output::<String>("a").await, "None None 3");
         world.assert_queues_are_empty().await;
     })
@@ -105,7 +105,7 @@ async fn failures_of_the_future_and_of_the_timer_are_returned() {
     in_both_modes(|world| async move {
         let registry = registry(&world, &Log::default(), async |ctx: Context, _| {
             let failed = ctx.timeout(days(1), ctx.activity(FAILS, 1)).await.unwrap_err();
-            let too_long = ctx.timeout(MAX_TIMER + ms(1), ctx.event(GO)).await.unwrap_err();
+            let too_long = ctx.timeout(MAX_TIMER + ms(1), ctx.signal(GO)).await.unwrap_err();
             assert!(failed.has_code("mine"), "{failed}");
             assert!(too_long.has_code("timer-too-long"), "{too_long}");
             Ok("both".to_owned())
@@ -121,7 +121,7 @@ async fn failures_of_the_future_and_of_the_timer_are_returned() {
 async fn cleans_up(ctx: Context, cleanup_s: u64) -> Result<String, Failure> {
     let begin_ms = ctx.now_ms();
     let work = async {
-        let waited = ctx.event(GO).await;
+        let waited = ctx.signal(GO).await;
         ctx.shielded().sleep(secs(cleanup_s)).await?;
         waited
     };

@@ -18,7 +18,7 @@ fn with_versions(versions: &[&'static str]) -> RegistryBuilder {
     for version in versions {
         builder = builder.orchestration(MAIN.at(*version), async |ctx: Context, n| {
             if n == 1 {
-                ctx.event(GO).await?;
+                ctx.signal(GO).await?;
             }
             Ok::<_, Failure>(ctx.orchestration_version().to_owned())
         });
@@ -58,7 +58,7 @@ async fn a_running_instance_stays_on_its_version_when_new_code_comes() {
         let _node = world.node(&with_versions(&["1.0.0", "2.0.0"]).build().unwrap()).await;
         world.client.start(MAIN, 1).id("new").await.unwrap();
         for id in ["old", "new"] {
-            world.client.raise(id, GO, 1).await.unwrap();
+            world.client.signal(id, GO, 1).await.unwrap();
         }
         assert_eq!(world.output::<String>("old").await, "1.0.0");
         assert_eq!(world.output::<String>("new").await, "2.0.0");
@@ -141,7 +141,7 @@ async fn a_running_instance_whose_code_is_gone_waits_and_goes_on_when_it_is_back
         world.settle().await;
         node.shutdown(secs(1)).await;
         let node = world.node(&with_versions(&["2.0.0"]).build().unwrap()).await;
-        world.client.raise("a", GO, 1).await.unwrap();
+        world.client.signal("a", GO, 1).await.unwrap();
         world.pass(secs(60)).await;
         assert_eq!(world.client.instance("a").await.unwrap().status, ExecutionStatus::Running);
         node.shutdown(secs(1)).await;
@@ -164,7 +164,7 @@ async fn an_execution_that_a_node_cannot_replay_is_left_to_one_that_can() {
     let options = RuntimeOptions { capabilities, node_id: Some("old".to_owned()), ..world.options() };
     assert!(engine_version() > semver::Version::new(0, 0, 1));
     let _old = world.node_with(&registry, options).await;
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     world.pass(secs(3_600)).await;
     assert_eq!(world.client.instance("a").await.unwrap().status, ExecutionStatus::Running);
     let _new = world.node(&registry).await;
@@ -209,7 +209,7 @@ async fn a_node_without_the_code_fails_nothing_that_other_nodes_go_on_with() {
     let node = world.node(&with).await;
     world.pass(secs(20 * 60)).await;
     node.shutdown(secs(1)).await;
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     world.pass(secs(2)).await;
     assert_eq!(world.client.instance("a").await.unwrap().status, ExecutionStatus::Running);
 }
@@ -229,7 +229,7 @@ async fn a_start_of_unregistered_code_is_pending_from_its_first_turn_and_can_be_
     let first = listed.first().expect("every accepted start is listed");
     assert_eq!((first.orchestration.as_deref(), first.labels["k"].as_str()), (Some("parent"), "v"));
     assert_eq!(world.history("a").await, []);
-    world.client.raise("a", GO, 1).await.unwrap();
+    world.client.signal("a", GO, 1).await.unwrap();
     world.pass(secs(300)).await;
     let later = world.client.instance("a").await.unwrap();
     assert_eq!((later.created_at_ms, later.status), (first.created_at_ms, ExecutionStatus::Pending));

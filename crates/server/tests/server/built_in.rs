@@ -158,7 +158,7 @@ async fn messages_of_a_program_on_the_same_store_do_not_hide_the_attempts_of_a_c
         let (engine, stored) = (stand.server.client(), format!("default/default/{id}"));
         for number in 0..messages {
             let signal = segno::Signal::<u64>::named("x");
-            engine.raise(stored.as_str(), signal, number).await.unwrap();
+            engine.signal(stored.as_str(), signal, number).await.unwrap();
         }
         let recorded = async {
             while engine.execution(&stored, 1).await.unwrap().event_count < failures + messages {

@@ -99,7 +99,7 @@ impl World {
         }
         let keep = async |ctx: Context, input: Payload| {
             ctx.set_status(&input)?;
-            ctx.event(GO).await
+            ctx.signal(GO).await
         };
         let registry = Registry::builder().orchestration(KEEP, keep);
         let ground = Ground::new().await;

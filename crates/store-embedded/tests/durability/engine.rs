@@ -15,7 +15,7 @@ async fn double(_: ActivityContext, number: u64) -> Result<u64, Failure> {
 
 async fn flow(ctx: Context, number: u64) -> Result<u64, Failure> {
     let doubled = ctx.activity(DOUBLE, number).await?;
-    let more = ctx.event(GO).await?;
+    let more = ctx.signal(GO).await?;
     ctx.activity(DOUBLE, doubled + more).await
 }
 
@@ -39,7 +39,7 @@ async fn an_orchestration_continues_after_reopening() {
     let store = EmbeddedStore::open_with(directory.path(), options()).unwrap();
     let runtime = Runtime::builder(store.clone()).registry(registry()).start().await.unwrap();
     for number in 0..INSTANCES {
-        runtime.client().raise(format!("flow-{number}"), GO, 1).await.unwrap();
+        runtime.client().signal(format!("flow-{number}"), GO, 1).await.unwrap();
     }
     for number in 0..INSTANCES {
         let result = runtime.client().result(FLOW, format!("flow-{number}")).await.unwrap();

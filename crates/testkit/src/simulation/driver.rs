@@ -42,7 +42,7 @@ impl Driver {
                 self.wait(&mut random, 60_000).await;
                 let send = || {
                     let id = format!("signal {key}");
-                    self.client.raise(instance.clone(), signal(key), key).message_id(id).into_future()
+                    self.client.signal(instance.clone(), signal(key), key).message_id(id).into_future()
                 };
                 self.insist(send).await;
                 if random.chance(1, 3) {

@@ -117,7 +117,7 @@ pub fn registry(clock: &Arc<dyn Clock>, effects: &Effects) -> Registry {
             let world = World { ctx, effects: steps.clone(), clock: step_clock.clone() };
             async move { world.execute(state).await }
         })
-        .orchestration(WAITER, |ctx: Context, ()| async move { ctx.event(NEVER).await.map(|_| ()) })
+        .orchestration(WAITER, |ctx: Context, ()| async move { ctx.signal(NEVER).await.map(|_| ()) })
         .activity(CALL, move |ctx, call| {
             let (effects, clock) = (activities.clone(), clock.clone());
             async move { attempt(&ctx, &call, &effects, &*clock).await }
@@ -173,7 +173,7 @@ impl World {
             Ending::Fail => Err(Failure::application("the program says so")),
             Ending::Cancelled(key) => {
                 self.ctx.set_status(&CANCEL_ME)?;
-                let ended = self.ctx.event(NEVER).await;
+                let ended = self.ctx.signal(NEVER).await;
                 let cleanup = World { ctx: self.ctx.shielded(), ..self };
                 let call = Call { key, attempts: 3, trouble: Trouble::Fails(1), takes_ms: 5, session: None };
                 cleanup.ctx.sleep(Duration::from_millis(10)).await?;
@@ -199,7 +199,7 @@ impl World {
             Step::Activity(call) => self.activity(call).await,
             Step::Inline(call) => self.inline(call).await,
             Step::Sleep(ms) => ctx.sleep(Duration::from_millis(ms)).await.map(|()| Vec::new()),
-            Step::Signal(key) => ctx.event(signal(key)).await.map(|value| vec![value]),
+            Step::Signal(key) => ctx.signal(signal(key)).await.map(|value| vec![value]),
             Step::Mailbox => ctx.mailbox(INBOX).receive().await.map(|value| vec![value]),
             Step::Status(key) => {
                 ctx.set_status(&key)?;
@@ -274,7 +274,7 @@ impl World {
         let ctx = &self.ctx;
         match loser {
             Loser::Timer => ctx.sleep(FOR_AGES).await,
-            Loser::Signal => ctx.event(NEVER).await.map(|_| ()),
+            Loser::Signal => ctx.signal(NEVER).await.map(|_| ()),
             Loser::Activity(key) => ctx.activity(HANG, key).await.map(|_| ()),
             Loser::Child(key) => ctx.child(WAITER, ()).id(child_id(ctx.instance_id(), key)).await,
         }

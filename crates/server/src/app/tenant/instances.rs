@@ -227,7 +227,7 @@ impl Tenant {
     pub async fn raise(&self, id: &str, sent: Sent) -> Result<(), Refusal> {
         self.check_takes_messages(id).await?;
         let signal = Signal::<Payload>::named(sent.name);
-        let call = self.resources().client.raise(self.stored(id), signal, sent.data);
+        let call = self.resources().client.signal(self.stored(id), signal, sent.data);
         let call = sent.message_id.into_iter().fold(call, |call, id| call.message_id(id));
         call.only_if_present().await.map_err(|error| self.refused(error))
     }

@@ -48,6 +48,8 @@ codes! {
     InvalidLabel = "invalid-label", Invalid;
     /// A name and version are registered twice.
     DuplicateRegistration = "duplicate-registration", Invalid;
+    /// Registered code requires an activity or orchestration that is not registered.
+    MissingRegistration = "missing-registration", Invalid;
     /// A setting is out of range.
     InvalidOption = "invalid-option", Invalid;
     /// The instance exists already.

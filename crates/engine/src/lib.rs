@@ -1,6 +1,7 @@
 #![doc = include_str!("lib.md")]
 
 pub mod activity;
+mod activity_set;
 pub mod client;
 pub mod clock;
 mod codec;
@@ -23,6 +24,7 @@ mod payload;
 pub mod published;
 mod registry;
 mod replay;
+mod requirement;
 mod retry;
 pub mod runtime;
 mod schemas;
@@ -32,6 +34,7 @@ pub mod work;
 pub mod work_item;
 
 pub use activity::ActivityContext;
+pub use activity_set::ActivitySet;
 pub use client::{Client, InstanceHandle};
 pub use context::{Context, race, race_all};
 pub use dead_letter::{DeadLetter, GivenUp, LetterPrefix};
@@ -43,6 +46,7 @@ pub use names::{RESERVED_LABEL_PREFIX, is_reserved_label};
 pub use payload::Payload;
 pub use registry::{Registry, RegistryBuilder};
 pub use replay::Nondeterminism;
+pub use requirement::Requirement;
 pub use retry::Retry;
 pub use runtime::{Retention, Runtime, RuntimeOptions};
 pub use schemas::OrchestrationSchemas;

@@ -1,6 +1,6 @@
 //! Which code there is, by name and version.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::activity::ActivityContext;
+use crate::activity_set::ActivitySet;
 use crate::context::Context;
 use crate::epilogue::{Epilogue, InstanceEnd, Settler};
 use crate::error::{Code, Error};
@@ -19,6 +20,7 @@ use crate::handles::{Activity, Orchestration};
 use crate::names;
 use crate::payload::Payload;
 use crate::replay::{Execution, ExecutionId, OrchestrationHandler, find_started};
+use crate::requirement::{Required, Requirement};
 use crate::schemas::OrchestrationSchemas;
 use crate::store::ProviderError;
 
@@ -107,6 +109,15 @@ impl Registry {
         self.activities.get(name).cloned()
     }
 
+    fn has(&self, Requirement(required): &Requirement) -> bool {
+        match required {
+            Required::Activity(name) => self.activities.contains_key(name),
+            Required::Orchestration { name, version } => {
+                self.orchestration(name, version.as_deref()).is_some()
+            }
+        }
+    }
+
     /// Names and versions of all orchestrations, sorted.
     pub fn orchestration_names(&self) -> Vec<(String, Version)> {
         let mut names: Vec<(String, Version)> = self
@@ -140,6 +151,7 @@ pub struct RegistryBuilder {
     activities: HashMap<String, ActivityHandler>,
     settler: Option<Settler>,
     schemas: BTreeMap<String, OrchestrationSchemas>,
+    requirements: BTreeSet<Requirement>,
     error: Option<Error>,
 }
 
@@ -220,6 +232,57 @@ impl RegistryBuilder {
         self
     }
 
+    /// Adds activities that share a state. Each call of one gets the `Arc`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// # use segno::{Activity, ActivityContext, Failure, Registry};
+    /// # const CHARGE: Activity<u64, String> = Activity::new("charge");
+    /// # const REFUND: Activity<String, ()> = Activity::new("refund");
+    ///
+    /// struct Payments {
+    ///     account: String,
+    /// }
+    ///
+    /// impl Payments {
+    ///     async fn charge(self: Arc<Self>, _: ActivityContext, cents: u64) -> Result<String, Failure> {
+    ///         Ok(format!("{cents} cents to {}", self.account))
+    ///     }
+    ///
+    ///     async fn refund(self: Arc<Self>, _: ActivityContext, _receipt: String) -> Result<(), Failure> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), segno::Error> {
+    /// let payments = Arc::new(Payments { account: "shop".to_owned() });
+    /// let registry = Registry::builder()
+    ///     .activities(payments, |set| {
+    ///         set.activity(CHARGE, Payments::charge).activity(REFUND, Payments::refund)
+    ///     })
+    ///     .build()?;
+    /// # assert_eq!(registry.activity_names(), ["charge", "refund"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn activities<S: Send + Sync + 'static>(
+        self,
+        state: Arc<S>,
+        add: impl FnOnce(ActivitySet<S>) -> ActivitySet<S>,
+    ) -> Self {
+        add(ActivitySet::new(self, state)).into_registry()
+    }
+
+    /// Declares an activity or orchestration that the registered code calls on nodes with this registry.
+    /// [`RegistryBuilder::build`] then reports it if it is not registered. Leave it out for activities
+    /// and orchestrations that only other nodes or remote workers run.
+    #[must_use]
+    pub fn requires(mut self, required: impl Into<Requirement>) -> Self {
+        self.requirements.insert(required.into());
+        self
+    }
+
     /// Makes changes of records part of the commit that ends an instance which was started with
     /// [`StartCall::settle`](crate::client::StartCall::settle), whatever its code is. It is called as
     /// [`Context::at_end`](crate::Context::at_end) says; both are in the same commit. There is one for a registry.
@@ -256,7 +319,8 @@ impl RegistryBuilder {
     /// Finishes the registry.
     ///
     /// # Errors
-    /// The first bad name, bad version or double registration.
+    /// The first bad name, bad version or double registration; `missing-registration` with everything
+    /// that is required and not registered.
     pub fn build(self) -> Result<Registry, Error> {
         if let Some(error) = self.error {
             return Err(error);
@@ -275,11 +339,28 @@ impl RegistryBuilder {
             return Err(Error::new(Code::InvalidName, message));
         }
         let (orchestrations, activities) = (Arc::new(self.orchestrations), Arc::new(self.activities));
-        Ok(Registry { orchestrations, activities, settler: self.settler, schemas: Arc::new(self.schemas) })
+        let registry =
+            Registry { orchestrations, activities, settler: self.settler, schemas: Arc::new(self.schemas) };
+        let missing: Vec<String> = self
+            .requirements
+            .iter()
+            .filter(|required| !registry.has(required))
+            .map(Requirement::to_string)
+            .collect();
+        if missing.is_empty() { Ok(registry) } else { Err(missing_registrations(&missing)) }
     }
 
     fn fail(mut self, error: Error) -> Self {
         self.error.get_or_insert(error);
         self
     }
+}
+
+fn missing_registrations(missing: &[String]) -> Error {
+    let message = format!(
+        "{} {} required but not registered; register them with RegistryBuilder, or remove requires(…) if only other nodes run them",
+        missing.join(", "),
+        if missing.len() == 1 { "is" } else { "are" },
+    );
+    Error::new(Code::MissingRegistration, message)
 }

@@ -16,21 +16,21 @@ const UPLOAD: Activity<String, ()> = Activity::new("upload");
 const PUBLISH: Orchestration<String, ()> = Orchestration::new("publish-video");
 
 /// The disk of one worker.
-#[derive(Clone, Default)]
-struct Disk(Arc<Mutex<HashSet<String>>>);
+#[derive(Default)]
+struct Disk(Mutex<HashSet<String>>);
 
 impl Disk {
     fn files(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn download(self, _ctx: ActivityContext, video: String) -> Result<(), Failure> {
+    async fn download(self: Arc<Self>, _ctx: ActivityContext, video: String) -> Result<(), Failure> {
         self.files().insert(video);
         Ok(())
     }
 
     /// Works only where the video was downloaded.
-    async fn use_file(self, ctx: ActivityContext, video: String) -> Result<(), Failure> {
+    async fn use_file(self: Arc<Self>, ctx: ActivityContext, video: String) -> Result<(), Failure> {
         if self.files().contains(&video) {
             return Ok(());
         }
@@ -46,13 +46,14 @@ async fn publish(ctx: Context, video: String) -> Result<(), Failure> {
     ctx.activity(UPLOAD, video).session(&session).await
 }
 
-async fn start_worker(name: &str, store: Arc<MemoryStore>, disk: Disk) -> anyhow::Result<Runtime> {
-    let (download, cut, upload) = (disk.clone(), disk.clone(), disk);
+async fn start_worker(name: &str, store: Arc<MemoryStore>, disk: Arc<Disk>) -> anyhow::Result<Runtime> {
     let registry = Registry::builder()
         .orchestration(PUBLISH, publish)
-        .activity(DOWNLOAD, move |ctx, video| download.clone().download(ctx, video))
-        .activity(CUT, move |ctx, video| cut.clone().use_file(ctx, video))
-        .activity(UPLOAD, move |ctx, video| upload.clone().use_file(ctx, video))
+        .activities(disk, |disk| {
+            disk.activity(DOWNLOAD, Disk::download)
+                .activity(CUT, Disk::use_file)
+                .activity(UPLOAD, Disk::use_file)
+        })
         .build()?;
     let options = RuntimeOptions { node_id: Some(name.to_owned()), ..RuntimeOptions::default() };
     Ok(Runtime::builder(store).registry(registry).options(options).start().await?)
@@ -61,7 +62,7 @@ async fn start_worker(name: &str, store: Arc<MemoryStore>, disk: Disk) -> anyhow
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let store = MemoryStore::new();
-    let disks = [Disk::default(), Disk::default()];
+    let disks: [Arc<Disk>; 2] = Default::default();
     let first = start_worker("worker-1", store.clone(), disks[0].clone()).await?;
     let second = start_worker("worker-2", store, disks[1].clone()).await?;
 

@@ -22,6 +22,7 @@ mod messages;
 mod pause;
 mod payload_rule;
 mod races;
+mod registrations;
 mod restart;
 mod retention;
 mod retries;

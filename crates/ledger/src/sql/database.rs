@@ -13,9 +13,8 @@ use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use super::constant::Evaluate;
 use super::error::SqlError;
 use super::functions;
-use super::limits::{
-    MAX_COLUMNS, MAX_DATABASE_BYTES, MAX_MEMORY_BYTES, MAX_PATTERN_BYTES, MAX_VALUE_BYTES, PROGRESS_STEPS,
-};
+use super::like::IsOver;
+use super::limits::{MAX_COLUMNS, MAX_DATABASE_BYTES, MAX_MEMORY_BYTES, MAX_VALUE_BYTES, PROGRESS_STEPS};
 use super::table::{ColumnKind, TableInfo};
 use super::value::Value;
 use super::{instant, limits};
@@ -45,15 +44,17 @@ impl Database {
     ///
     /// # Errors
     /// When SQLite has no memory.
-    pub fn open(now_ms: i64, is_over: impl FnMut() -> bool + Send + 'static) -> Result<Self, SqlError> {
+    pub fn open(now_ms: i64, is_over: impl Fn() -> bool + Send + Sync + 'static) -> Result<Self, SqlError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_MEMORY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_in_memory_with_flags(flags).map_err(told)?;
         bound_process(&connection)?;
-        connection.progress_handler(PROGRESS_STEPS, Some(is_over)).map_err(told)?;
-        set_up(&connection, now_ms).map_err(told)?;
+        let is_over: IsOver = Arc::new(is_over);
+        let of_steps = Arc::clone(&is_over);
+        connection.progress_handler(PROGRESS_STEPS, Some(move || of_steps())).map_err(told)?;
+        set_up(&connection, now_ms, &is_over).map_err(told)?;
         Ok(Database { connection, is_own: Arc::new(AtomicBool::new(true)) })
     }
 
@@ -189,11 +190,11 @@ fn bound_process(connection: &Connection) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn set_up(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
+fn set_up(connection: &Connection, now_ms: i64, is_over: &IsOver) -> rusqlite::Result<()> {
     let pages = MAX_DATABASE_BYTES / PAGE_BYTES;
     connection.execute_batch(&format!(
         "PRAGMA page_size = {PAGE_BYTES}; PRAGMA max_page_count = {pages}; PRAGMA journal_mode = OFF; \
-         PRAGMA temp_store = MEMORY; PRAGMA case_sensitive_like = ON;"
+         PRAGMA temp_store = MEMORY;"
     ))?;
     for (config, is_on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -209,7 +210,6 @@ fn set_up(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
     }
     for (limit, value) in [
         (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
-        (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, 4 * limits::MAX_TEXT_BYTES as i32),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, limits::MAX_PATH_TOKENS as i32),
         (Limit::SQLITE_LIMIT_ATTACHED, 0),
@@ -219,7 +219,7 @@ fn set_up(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
     ] {
         connection.set_limit(limit, value)?;
     }
-    functions::register(connection, now_ms)
+    functions::register(connection, now_ms, is_over)
 }
 
 /// An error of SQLite as a caller is told it.

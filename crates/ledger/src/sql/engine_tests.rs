@@ -79,6 +79,19 @@ async fn what_cannot_be_run_says_why() {
         ("SELECT * FROM thing", "sql-refused: there is no table \"thing\"; there are: things, parts"),
         ("SELECT nope FROM things", "sql-failed: the query failed: no such column: nope"),
         (
+            "SELECT statsu FROM things",
+            "sql-failed: the query failed: no such column: statsu; did you mean \"status\"?",
+        ),
+        (
+            "SELECT t.id FROM things AS t JOIN parts AS p ON p.thing = t.id WHERE p.nummber = 1",
+            "sql-failed: the query failed: no such column: p.nummber; did you mean \"number\"?",
+        ),
+        (
+            "SELECT \"createdAt\" FROM things",
+            "sql-failed: the query failed: no such column: \"createdAt\" - should this be a string literal in single-quotes?; did you mean \"created_at\"?",
+        ),
+        ("SELECT number FROM things", "sql-failed: the query failed: no such column: number"),
+        (
             "SELECT \"x\"",
             "sql-failed: the query failed: no such column: \"x\" - should this be a string literal in single-quotes?",
         ),

@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error};
 
 use super::instant;
+use super::like::{self, IsOver};
 use super::limits::MAX_VALUE_BYTES;
 
 /// Functions of one row, whose result follows from their arguments.
@@ -115,7 +116,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Adds the functions of our own: `now()` and `ago('15m')`, and the replacements.
-pub fn register(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
+pub fn register(connection: &Connection, now_ms: i64, is_over: &IsOver) -> rusqlite::Result<()> {
+    like::register(connection, is_over)?;
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("now", 0, flags, move |_| Ok(instant::text(now_ms)))?;
     connection.create_scalar_function("ago", 1, flags, move |context| {

@@ -68,5 +68,6 @@ pub const MAX_WAITING_PER_TENANT: usize = 8;
 /// Stack of the thread of a query, in bytes: enough for trees of [`MAX_PATH_TOKENS`] in a build without optimisation.
 pub const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Between two checks of the deadline, in instructions of SQLite's virtual machine.
-pub const PROGRESS_STEPS: i32 = 2_000;
+/// Between two checks of the deadline, in instructions of SQLite's virtual machine. An instruction may call a function
+/// with arguments of [`MAX_VALUE_BYTES`], so there are few.
+pub const PROGRESS_STEPS: i32 = 100;

@@ -11,12 +11,14 @@
 //! | `text` | from a text to one parsed query, under budgets |
 //! | `check` | which syntax is allowed |
 //! | `functions` | which functions are allowed; replacements for those of quadratic cost |
+//! | `like` | LIKE and GLOB, which end with the query |
 //! | `scope` | which table a column name means |
 //! | `constant` | constant expressions, and times in comparisons, as literals |
 //! | `conjunct` | from a condition to a constraint on one column |
 //! | `plan` | which columns and rows of each table are fetched |
 //! | `binding` | values of one table that constrain another one in a join |
 //! | `instant` | times as text |
+//! | `near` | "did you mean" for columns |
 //! | `database` | the sandbox: a SQLite database that can only be read |
 //! | `admission` | how many queries run at once, and whose |
 //! | `worker` | one query on a thread of its own |
@@ -39,7 +41,9 @@ mod engine;
 mod error;
 mod functions;
 mod instant;
+mod like;
 pub mod limits;
+mod near;
 mod parquet;
 mod plan;
 mod scope;

@@ -15,6 +15,7 @@ use super::database::Database;
 use super::error::SqlError;
 use super::functions;
 use super::limits::{MAX_ANSWER_BYTES, MAX_FETCHED_ROWS, MAX_READ_BYTES, MAX_VALUES};
+use super::near;
 use super::plan::{Fetch, Reading, plan};
 use super::scope::Resolved;
 use super::table::{Constraint, Row, Scan, TableInfo, Tables, Test};
@@ -94,7 +95,8 @@ impl Job {
             fetched.push(filling.fetch(fetch)?);
         }
         let filled_ns = clock.monotonic_ns();
-        let found = database.query(&plan.sql, self.max_rows, MAX_ANSWER_BYTES)?;
+        let found = database.query(&plan.sql, self.max_rows, MAX_ANSWER_BYTES);
+        let found = found.map_err(|error| near::with_suggestion(error, &plan.fetches))?;
         let ended_ns = clock.monotonic_ns();
         Ok(Answer {
             columns: found.columns,

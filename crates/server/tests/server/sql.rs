@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use segno::clock::{Clock as _, SystemClock};
 use segno_api::ClientError;
@@ -437,12 +438,12 @@ fn known_instances(
 
 /// The history of an instance whose activity ran from 100 to 400 ms with a retry after 50 ms of pause, and whose
 /// timer took 500 ms.
-fn known_events(now_ms: i64) -> Vec<BTreeMap<&'static str, Cell>> {
+fn known_events(now_ms: i64, instance: usize) -> Vec<BTreeMap<&'static str, Cell>> {
     let begin = now_ms - 60_000;
     let retry = format!("{{\"source\":2,\"retry_at_ms\":{}}}", begin + 250);
     let event = |(id, kind, at, source, data): (i64, &str, i64, Option<u64>, &str)| {
         BTreeMap::from([
-            ("instance", Cell::Text("i0".to_owned())),
+            ("instance", Cell::Text(format!("i{instance}"))),
             ("execution", Cell::Integer(1)),
             ("id", Cell::Integer(id)),
             ("kind", Cell::Text(kind.to_owned())),
@@ -461,6 +462,24 @@ fn known_events(now_ms: i64) -> Vec<BTreeMap<&'static str, Cell>> {
         (7, "OrchestrationCompleted", 1_000, None, "{}"),
     ];
     events.into_iter().map(event).collect()
+}
+
+#[tokio::test]
+async fn the_time_of_a_shipped_query_grows_with_the_number_of_instances_and_not_with_its_square() {
+    let catalogue = Stand::open().await.client().sql_catalogue().await.unwrap();
+    let now_ms = i64::try_from(SystemClock.now_ms()).unwrap();
+    let instances = vec![("mailed", 1_000, None, "eu"); 3_000];
+    let events = (0..instances.len()).flat_map(|instance| known_events(now_ms, instance)).collect();
+    let known = |table: &str, rows| -> Arc<dyn Table> {
+        Arc::new(Known { info: described(&catalogue, table), rows })
+    };
+    let tables =
+        Tables::new([known("instances", known_instances(now_ms, &instances)), known("events", events)]);
+    let text = &catalogue.shipped.iter().find(|shipped| shipped.name == "time-spent").unwrap().query;
+    let query = Query { timeout: Duration::from_secs(10), ..Query::new(text) };
+    let answer = Engine::new(SystemClock::shared()).run("t", query, &tables).await.unwrap();
+    let Cell::Integer(counted) = answer.rows[0][1] else { panic!("{:?}", answer.rows) };
+    assert_eq!((answer.rows.len(), counted), (1, 3_000));
 }
 
 #[tokio::test]
@@ -488,7 +507,7 @@ async fn shipped_queries_show_what_is_known() {
         let tables = Tables::new([
             known("instances", known_instances(now_ms, instances)),
             known("all_instances", known_instances(now_ms, instances)),
-            known("events", known_events(now_ms)),
+            known("events", known_events(now_ms, 0)),
         ]);
         let text = &catalogue.shipped.iter().find(|shipped| shipped.name == name).unwrap().query;
         let engine = Engine::new(SystemClock::shared());

@@ -58,38 +58,39 @@ LIMIT 50",
         name: "time-spent",
         doc: "Where instances that were created in the last hour and have ended spent their time: in the queue until \
               their first turn, running functions, waiting for timers and retries, and the rest.",
+        // `events` is named once, so that each history is read once; everything else is grouped before it is joined.
         text: "WITH ended AS (
   SELECT id, execution, coalesce(function, orchestration) AS name, created_at, duration_ms
   FROM instances
   WHERE created_at >= ago('1h') AND completed_at IS NOT NULL
-), spans AS (
-  SELECT e.instance, e.execution, e.kind,
-         1000.0 * (unixepoch(e.at, 'subsec') - unixepoch(b.at, 'subsec')) AS ms
-  FROM events e
-  JOIN events b ON b.instance = e.instance AND b.execution = e.execution AND b.id = e.source
-  WHERE e.kind IN ('ActivityCompleted', 'ActivityFailed', 'TimerFired')
-    AND e.instance IN (SELECT id FROM instances WHERE created_at >= ago('1h') AND completed_at IS NOT NULL)
-), pauses AS (
-  SELECT instance, execution, sum(json_extract(data, '$.retry_at_ms') - 1000.0 * unixepoch(at, 'subsec')) AS ms
+), told AS (
+  SELECT instance, execution, id, kind, source, 1000.0 * unixepoch(at, 'subsec') AS ms,
+         CASE WHEN kind = 'ActivityAttemptFailed' THEN json_extract(data, '$.retry_at_ms') END AS retry_at_ms
   FROM events
-  WHERE kind = 'ActivityAttemptFailed' AND json_extract(data, '$.retry_at_ms') IS NOT NULL
-    AND instance IN (SELECT id FROM instances WHERE created_at >= ago('1h') AND completed_at IS NOT NULL)
+  WHERE instance IN (SELECT id FROM instances WHERE created_at >= ago('1h') AND completed_at IS NOT NULL)
+), spans AS (
+  SELECT e.instance, e.execution,
+         sum(CASE WHEN e.kind = 'TimerFired' THEN 0 ELSE e.ms - b.ms END) AS activities,
+         sum(CASE WHEN e.kind = 'TimerFired' THEN e.ms - b.ms ELSE 0 END) AS timers
+  FROM told e
+  JOIN told b ON b.instance = e.instance AND b.execution = e.execution AND b.id = e.source
+  WHERE e.kind IN ('ActivityCompleted', 'ActivityFailed', 'TimerFired')
+  GROUP BY e.instance, e.execution
+), pauses AS (
+  SELECT instance, execution, sum(retry_at_ms - ms) AS paused,
+         min(CASE WHEN kind = 'OrchestrationStarted' THEN ms END) AS started
+  FROM told
+  WHERE retry_at_ms IS NOT NULL OR kind = 'OrchestrationStarted'
   GROUP BY instance, execution
-), starts AS (
-  SELECT instance, execution, at FROM events
-  WHERE kind = 'OrchestrationStarted'
-    AND instance IN (SELECT id FROM instances WHERE created_at >= ago('1h') AND completed_at IS NOT NULL)
 ), one AS (
   SELECT n.name, n.duration_ms AS total,
          -- Clocks of two nodes, or roundings, may put the start before the creation.
-         max(0.0, 1000.0 * (unixepoch(s.at, 'subsec') - unixepoch(n.created_at, 'subsec'))) AS queue,
-         coalesce((SELECT sum(ms) FROM spans p WHERE p.instance = n.id AND p.execution = n.execution
-                   AND p.kind <> 'TimerFired'), 0) AS activities,
-         coalesce((SELECT sum(ms) FROM spans p WHERE p.instance = n.id AND p.execution = n.execution
-                   AND p.kind = 'TimerFired'), 0) AS timers,
-         coalesce((SELECT ms FROM pauses p WHERE p.instance = n.id AND p.execution = n.execution), 0) AS paused
+         max(0.0, p.started - 1000.0 * unixepoch(n.created_at, 'subsec')) AS queue,
+         coalesce(s.activities, 0) AS activities, coalesce(s.timers, 0) AS timers,
+         coalesce(p.paused, 0) AS paused
   FROM ended n
-  LEFT JOIN starts s ON s.instance = n.id AND s.execution = n.execution
+  LEFT JOIN spans s ON s.instance = n.id AND s.execution = n.execution
+  LEFT JOIN pauses p ON p.instance = n.id AND p.execution = n.execution
 )
 SELECT name, count(*) AS instances, CAST(avg(total) AS INTEGER) AS total_ms,
        CAST(round(avg(queue)) AS INTEGER) AS queue_ms,

@@ -68,7 +68,7 @@ impl FromRequestParts<App> for AttemptCaller {
 fn refusal(error: &CallbackError, scope: &Scope) -> Refusal {
     let status = match error {
         CallbackError::Ledger(error) => return Refusal::from_ledger(error, scope),
-        CallbackError::Invalid { field, problem } => return Refusal::field(*field, problem.clone()),
+        CallbackError::Invalid { field, problem } => return Refusal::field(&**field, problem.clone()),
         CallbackError::InvalidToken => StatusCode::UNAUTHORIZED,
         CallbackError::Expired => StatusCode::GONE,
         CallbackError::UnknownTask(_) => StatusCode::NOT_FOUND,

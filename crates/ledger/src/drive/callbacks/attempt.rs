@@ -35,7 +35,7 @@ impl Callbacks {
             return Err(CallbackError::Expired);
         }
         if name.attempt != token.attempt {
-            return Err(CallbackError::Attempt { reported: name.attempt, current: token.attempt });
+            return Err(CallbackError::TokenAttempt { reported: name.attempt, token: token.attempt });
         }
         if name.attempt_id != token.attempt_id {
             return Err(CallbackError::AttemptId);

@@ -1,5 +1,7 @@
 //! Why a report of a worker is refused. Each reason has a code of its own, so that a worker knows whether to go on.
 
+use std::borrow::Cow;
+
 use segno::store::ErrorKind;
 
 use crate::drive::error::LedgerError;
@@ -28,9 +30,19 @@ pub enum CallbackError {
         "attempt {0} has ended already and is followed by another one; stop working on it [attempt-already-completed]"
     )]
     Completed(u32),
+    /// The report names another attempt than its token.
+    #[error(
+        "the report names attempt {reported}, and its token is for attempt {token}; pass attempt and taskToken of one envelope unchanged [attempt-mismatch]"
+    )]
+    TokenAttempt {
+        /// The attempt that was reported.
+        reported: u32,
+        /// The one of the token.
+        token: u32,
+    },
     /// Another attempt is under way.
     #[error(
-        "attempt {reported} is not the one that is under way, which is {current}; stop working on it [attempt-mismatch]"
+        "attempt {reported} is over, and the task has moved on to attempt {current}; stop working on it [attempt-mismatch]"
     )]
     Attempt {
         /// The attempt that was reported.
@@ -48,7 +60,7 @@ pub enum CallbackError {
     #[error("{field}: {problem} [invalid-request]")]
     Invalid {
         /// The field.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// What is wrong with it.
         problem: String,
     },
@@ -66,7 +78,7 @@ impl CallbackError {
             CallbackError::UnknownTask(_) => "unknown-task",
             CallbackError::Terminal(_) => "task-already-terminal",
             CallbackError::Completed(_) => "attempt-already-completed",
-            CallbackError::Attempt { .. } => "attempt-mismatch",
+            CallbackError::TokenAttempt { .. } | CallbackError::Attempt { .. } => "attempt-mismatch",
             CallbackError::AttemptId => "attempt-id-mismatch",
             CallbackError::OtherWorker(_) => "attempt-already-started",
             CallbackError::Invalid { .. } => "invalid-request",
@@ -85,6 +97,6 @@ impl CallbackError {
     }
 
     pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
-        CallbackError::Invalid { field, problem: problem.into() }
+        CallbackError::Invalid { field: field.into(), problem: problem.into() }
     }
 }

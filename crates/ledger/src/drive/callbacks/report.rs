@@ -143,6 +143,10 @@ impl CompletedReport {
         }
         check_text("cancelledDuringPhase", self.cancelled_during_phase.as_deref())?;
         check_json("metrics", self.metrics.as_ref(), MAX_CALLBACK_METRICS_BYTES)?;
+        let metrics = self.metrics.as_ref().and_then(Value::as_object).into_iter().flatten();
+        for (name, value) in metrics {
+            check_count(&format!("metrics.{name}"), value.as_i64())?;
+        }
         check_json("partialProgress", self.partial_progress.as_ref(), MAX_CALLBACK_METRICS_BYTES)?;
         let Some(output) = &self.output else { return Ok(()) };
         check_json("output.value", output.value.as_ref(), MAX_INLINE_OUTPUT_BYTES)?;
@@ -153,6 +157,13 @@ impl CompletedReport {
             ("output.deltaPartition", &output.delta_partition),
         ] {
             check_text(field, text.as_deref())?;
+        }
+        for (field, count) in [
+            ("output.rowCount", output.row_count),
+            ("output.byteSize", output.byte_size),
+            ("output.deltaVersion", output.delta_version),
+        ] {
+            check_count(field, count)?;
         }
         Ok(())
     }
@@ -214,6 +225,16 @@ fn check_text(field: &'static str, text: Option<&str>) -> Result<(), CallbackErr
         return Err(CallbackError::invalid(field, problem));
     }
     Ok(())
+}
+
+fn check_count(field: &str, count: Option<i64>) -> Result<(), CallbackError> {
+    match count.filter(|count| *count < 0) {
+        Some(count) => Err(CallbackError::Invalid {
+            field: field.to_owned().into(),
+            problem: format!("is {count}; write a number that is not negative, or leave it out"),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn check_json(field: &'static str, value: Option<&Value>, limit: usize) -> Result<(), CallbackError> {

@@ -132,14 +132,24 @@ fn a_silent_attempt_is_replaced_and_its_worker_is_refused() {
         let first = Worker::of(&world, &envelope(&world, &run_id, 1).await, "w1");
         first.start().await.unwrap();
         let second = Worker::of(&world, &envelope(&world, &run_id, 2).await, "w1");
-        assert_eq!(code(first.beat().await), "attempt-mismatch");
+        let refused = first.beat().await.unwrap_err();
+        assert_eq!(refused.code(), "attempt-mismatch");
+        assert!(
+            refused.to_string().starts_with("attempt 1 is over, and the task has moved on to attempt 2"),
+            "{refused}"
+        );
         assert_eq!(code(first.complete(Outcome::Succeeded).await), "attempt-mismatch");
         // A token of one attempt cannot end another, whatever the body says.
         let forged = Worker {
             name: second.name.clone(),
             ..Worker::of(&world, &envelope(&world, &run_id, 1).await, "w")
         };
-        assert_eq!(code(forged.complete(Outcome::Succeeded).await), "attempt-mismatch");
+        let refused = forged.complete(Outcome::Succeeded).await.unwrap_err();
+        assert_eq!(refused.code(), "attempt-mismatch");
+        assert!(
+            refused.to_string().starts_with("the report names attempt 2, and its token is for attempt 1"),
+            "{refused}"
+        );
         assert!(second.complete(Outcome::Failed).await.unwrap());
         assert!(second.complete(Outcome::Failed).await.unwrap(), "a repeat");
         let refused = second.complete(Outcome::Succeeded).await;
@@ -186,6 +196,25 @@ fn a_cancelled_run_tells_its_worker_and_ends_with_its_report() {
         assert!(worker.beat().await.unwrap(), "it should cancel");
         assert!(worker.complete(Outcome::Cancelled).await.unwrap());
         assert_eq!(world.until_ended(&run_id).await.state, RunState::Cancelled);
+    });
+}
+
+#[test]
+fn a_task_that_was_cancelled_before_its_start_is_terminal_for_its_worker() {
+    segno_testkit::run(async {
+        let world = accepting();
+        let _process = world.process("a").await;
+        world.publish(OUTSIDE).await;
+        let run_id = world.start("outside").await;
+        let worker = Worker::of(&world, &envelope(&world, &run_id, 1).await, "w1");
+        world.ledger.runs().cancel(&world.scope, &run_id, Request::default()).await.unwrap();
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Cancelled);
+        for refused in [worker.start().await, worker.beat().await, worker.complete(Outcome::Succeeded).await]
+        {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.code(), "task-already-terminal");
+            assert!(refused.to_string().starts_with("the task is CANCELLED already"), "{refused}");
+        }
     });
 }
 
@@ -266,6 +295,25 @@ fn reports_with_values_beyond_their_limits_are_refused_and_change_nothing() {
             (
                 large(ReportedOutput { output_path: Some("x".repeat(2_000)), ..ReportedOutput::default() }),
                 "output.outputPath",
+            ),
+            (
+                large(ReportedOutput { row_count: Some(-1), ..ReportedOutput::default() }),
+                "output.rowCount: is -1;",
+            ),
+            (
+                large(ReportedOutput { byte_size: Some(i64::MIN), ..ReportedOutput::default() }),
+                "output.byteSize",
+            ),
+            (
+                large(ReportedOutput { delta_version: Some(-2), ..ReportedOutput::default() }),
+                "output.deltaVersion",
+            ),
+            (
+                CompletedReport {
+                    metrics: Some(json!({ "ioReadBytes": 1, "cpuTimeMs": -5 })),
+                    ..usual.clone()
+                },
+                "metrics.cpuTimeMs: is -5;",
             ),
             (CompletedReport { metrics: Some("x".repeat(20_000).into()), ..usual.clone() }, "metrics"),
             (CompletedReport { error: Some(ReportedError::default()), ..usual.clone() }, "error"),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use segno_actions::document::Budget;
+use segno_actions::document::{Budget, ListLimit};
 use segno_actions::template::limits::MAX_JSON_TEMPLATE_BYTES;
 
 /// A limit of whole MiB as people read it.
@@ -39,6 +39,13 @@ pub const YAML_BUDGET: Budget = Budget {
     max_aliases: MAX_YAML_ALIASES,
     max_anchors: MAX_YAML_ANCHORS,
     max_scalar_bytes: MAX_YAML_SCALAR_BYTES,
+    lists: &[
+        ListLimit { path: &["phases"], max_items: MAX_PHASES },
+        ListLimit { path: &["phases", "*", "steps"], max_items: MAX_STEPS },
+        ListLimit { path: &["init"], max_items: MAX_STEPS },
+        ListLimit { path: &["on_member_removed"], max_items: MAX_STEPS },
+        ListLimit { path: &["rollbacks", "*"], max_items: MAX_STEPS },
+    ],
 };
 
 /// Longest name of a runbook, phase, step, rollback, worker pool, function, variable or column in

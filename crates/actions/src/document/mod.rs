@@ -7,6 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `tree.rs`, `budget.rs` | the document as a tree with places, parsed under budgets |
+//! | `size.rs` | what a document stands for, counted before it is parsed |
 //! | `field.rs`, `keys.rs` | a value with its path, a map with known keys |
 //! | `reader.rs` | values of all types, with a report of problems |
 //! | [`problem`] | problems, each with its place |
@@ -24,11 +25,12 @@ pub mod limits;
 mod positions;
 pub mod problem;
 mod reader;
+mod size;
 mod suggestion;
 mod templates;
 mod tree;
 
-pub use budget::Budget;
+pub use budget::{Budget, ListLimit};
 pub use excerpt::{folded, shown};
 pub use field::{Field, Fields, below};
 pub use keys::ObjectKeys;

@@ -10,6 +10,7 @@ use super::excerpt::{folded, shown};
 use super::field::{Field, Fields, below};
 use super::keys::ObjectKeys;
 use super::problem::{Problem, Problems};
+use super::size::too_many_items;
 use super::suggestion::did_you_mean;
 use super::tree::{Entry, Tree};
 use crate::free_text;
@@ -75,8 +76,7 @@ pub trait PartReader {
             return Vec::new();
         };
         if items.len() > max_items {
-            let problem = format!("the list has {} items, the limit is {max_items}", items.len());
-            self.push(field.error(problem));
+            self.push(field.error(too_many_items(items.len(), max_items)));
         }
         items.iter().take(max_items).enumerate().map(|(index, node)| field.item(index, node)).collect()
     }

@@ -14,6 +14,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Error, Location, MessageFormatter, Option
 
 use super::budget::Budget;
 use super::problem::{Position, Problem};
+use super::size;
 
 /// The byte order mark that some editors write at the beginning of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -99,6 +100,7 @@ pub struct Document {
 /// The one problem that prevents reading on.
 pub fn read(bytes: &[u8], budget: &Budget) -> Result<Document, Problem> {
     let text = decoded(bytes, budget)?;
+    size::check(text, budget)?;
     match parse(text, budget, DuplicateKeyPolicy::Error) {
         Ok(root) => Ok(Document { root, duplicate: None }),
         // The rest of the document may have problems as well.
@@ -215,7 +217,7 @@ fn printable(text: &str) -> String {
 }
 
 fn exceeded(breach: &BudgetBreach, budget: &Budget) -> String {
-    let Budget { max_depth, max_nodes, max_aliases, max_anchors, max_scalar_bytes, .. } = budget;
+    let Budget { max_depth, max_aliases, max_anchors, .. } = budget;
     match breach {
         BudgetBreach::Depth { .. } => {
             format!("it is nested deeper than {max_depth} levels, aliases and merge keys expanded")
@@ -224,13 +226,11 @@ fn exceeded(breach: &BudgetBreach, budget: &Budget) -> String {
         BudgetBreach::Anchors { .. } => format!("it has more than {max_anchors} anchors"),
         BudgetBreach::MergeKeys { .. } => format!("it has more than {max_aliases} merge keys"),
         BudgetBreach::ScalarBytes { .. } | BudgetBreach::RecordedAnchorBytes { .. } => {
-            format!("its values have more than {max_scalar_bytes} bytes, aliases expanded")
+            budget.too_many_bytes()
         }
         BudgetBreach::Nodes { .. }
         | BudgetBreach::Events { .. }
-        | BudgetBreach::RecordedAnchorEvents { .. } => {
-            format!("it has more than {max_nodes} values, aliases expanded")
-        }
+        | BudgetBreach::RecordedAnchorEvents { .. } => budget.too_many_nodes(),
         other => format!("it exceeds a limit of the parser: {other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A limit is checked where the value comes in, before anything is stored, and the error names it.
 
-use segno_actions::document::Budget;
+use segno_actions::document::{Budget, ListLimit};
 
 /// Largest document in bytes.
 pub const MAX_DAG_BYTES: usize = 4 * 1024 * 1024;
@@ -16,6 +16,10 @@ pub const DAG_BUDGET: Budget = Budget {
     max_aliases: 10_000,
     max_anchors: 1_000,
     max_scalar_bytes: 8 * 1024 * 1024,
+    lists: &[
+        ListLimit { path: &["tasks"], max_items: MAX_TASKS },
+        ListLimit { path: &["sensors"], max_items: MAX_SENSORS },
+    ],
 };
 
 /// Most tasks of a DAG. A plan is one event, and an event of so many tasks stays below the largest object that the

@@ -28,7 +28,7 @@ use segno::clock::{self, Clock, duration_ms};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::problem::Refusal;
+use crate::problem::{Code, Refusal};
 
 pub use store::TrackedStore;
 
@@ -204,6 +204,16 @@ pub async fn closed() {
 /// The answer to an operation whose deadline has passed.
 pub fn timed_out(effect: Effect) -> Refusal {
     Refusal::unavailable("the operation timed out", effect)
+}
+
+/// The answer to an operation whose deadline has passed while its document was checked. Nothing was changed.
+pub fn too_long_to_check() -> Refusal {
+    let seconds = LIMIT.as_secs();
+    let detail = format!(
+        "the document was not checked within {seconds} s, and the same one would take as long again; split it, or write \
+         fewer steps, templates and aliases"
+    );
+    Refusal::new(Code::BodyTooLarge, detail)
 }
 
 #[cfg(test)]

@@ -129,7 +129,8 @@ impl Tenant {
     /// A runbook that is not published, off the threads that serve.
     async fn unpublished(&self, name: &str, text: String) -> Result<Arc<Definition>, Refusal> {
         let zones = self.resources().runbooks.definitions().zones().clone();
-        let parsed = self.compute(move || segno_runbook::yaml::parse(text.as_bytes(), &zones)).await?;
+        let check = move || segno_runbook::yaml::parse(text.as_bytes(), &zones);
+        let parsed = self.check_document(check).await?;
         let definition = parsed.map_err(|error| self.refused(RunbookError::from(error)))?.definition;
         if definition.name != name {
             let problem = format!("is of the runbook {:?}, not of {name:?}", definition.name);

@@ -1,6 +1,8 @@
 //! Functions of a tenant.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use segno_actions::Listed;
 use segno_actions::functions::{
@@ -8,6 +10,7 @@ use segno_actions::functions::{
 };
 
 use super::Tenant;
+use crate::operation;
 use crate::problem::Refusal;
 
 impl Tenant {
@@ -37,6 +40,31 @@ impl Tenant {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         compute(&self.owner(), work).await.map_err(|error| self.refused(error))
+    }
+
+    /// The same for work that takes time in a document of the request. When it has begun and does not end in time, the error
+    /// is about the document: the same one would take as long again.
+    ///
+    /// # Errors
+    /// `unavailable` when too much of this tenant waits already, `body-too-large` when it takes too long.
+    pub async fn check_document<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let has_begun = Arc::new(AtomicBool::new(false));
+        let begins = Arc::clone(&has_begun);
+        let checked = self.compute(move || {
+            begins.store(true, Ordering::Relaxed);
+            work()
+        });
+        tokio::select! {
+            biased;
+            checked = checked => checked,
+            () = operation::closed() => Err(match has_begun.load(Ordering::Relaxed) {
+                true => operation::too_long_to_check(),
+                false => operation::timed_out(operation::effect()),
+            }),
+        }
     }
 
     /// One function.

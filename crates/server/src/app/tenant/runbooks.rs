@@ -94,7 +94,7 @@ impl Tenant {
         let zones = Arc::clone(self.resources().runbooks.definitions().zones());
         let yaml = Arc::<str>::from(yaml);
         let text = Arc::clone(&yaml);
-        let parsed = self.compute(move || parse(text.as_bytes(), &zones)).await?;
+        let parsed = self.check_document(move || parse(text.as_bytes(), &zones)).await?;
         Ok((yaml, parsed.map_err(|error| self.refused(RunbookError::from(error)))?))
     }
 

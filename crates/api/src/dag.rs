@@ -83,12 +83,20 @@ pub struct DagSensor {
     /// Why the last poll failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+    /// Polls that have failed since the last one that did not. Each of them doubles the time to the next poll, up to an hour.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: u32,
     /// When it was polled last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_polled_at: Option<Timestamp>,
     /// When it is polled next; absent while the DAG is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_poll_at: Option<Timestamp>,
+}
+
+/// Whether a count is left out.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A parameter of the runs of a DAG.

@@ -46,6 +46,9 @@ pub enum ProblemKind {
     RemovalsWaiting,
     /// Runs of DAGs failed in the last hour; its items are DAGs.
     RunsFailed,
+    /// Polls of sensors of DAGs have failed several times in a row, so that they are further and further apart; its items are
+    /// sensors.
+    SensorsFailing,
     /// The store takes no writes, has met damage, or its disk is nearly full.
     Store,
     /// The ledger of DAG runs cannot be read or written, its events are not folded, or a tenant's part of it cannot be driven; its

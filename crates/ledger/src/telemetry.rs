@@ -20,6 +20,10 @@ pub const CHECKS: &str = "segno_ledger_call_checks_total";
 pub const DEAD_LETTERS: &str = "segno_ledger_dead_letters_total";
 /// Counter: calls to the object store that failed after all retries.
 pub const OBJECT_ERRORS: &str = "segno_ledger_object_errors_total";
+/// Counter: ledgers that no node looked after although events waited, woken by the sweep.
+pub const SWEPT: &str = "segno_ledger_swept_total";
+/// Counter: repairs of tasks that waited for something that should have happened long ago.
+pub const REPAIRS: &str = "segno_ledger_repairs_total";
 /// Gauge: events that waited to be appended at the last look, up to 1,000 records for each scope.
 pub const OUTBOX_DEPTH: &str = "segno_ledger_outbox_depth";
 /// Gauge: scopes that this node holds.
@@ -72,6 +76,8 @@ pub const METRICS: &[Metric] = &[
         "Records of the ledger's outbox that could not be read and were put aside.",
     ),
     Metric::counter(OBJECT_ERRORS, &[], "Calls to the ledger's object store that failed after all retries."),
+    Metric::counter(SWEPT, &[], "Ledgers woken by the sweep: events waited and no node looked after them."),
+    Metric::counter(REPAIRS, &[], "Repairs of tasks that waited for something that should have happened."),
     Metric::gauge(OUTBOX_DEPTH, &[], "Events that waited to be appended at the last look."),
     Metric::gauge(SCOPES_HELD, &[], "Ledgers that this node holds."),
     Metric::counter(ARCHIVE_ROWS, &[ARCHIVE_KINDS], "Rows written to the archive, those of merges included."),

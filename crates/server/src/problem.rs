@@ -378,6 +378,11 @@ impl Refusal {
                 let detail = "its object store is not available; the server's log has the reason";
                 return Self::new(Code::LedgerUnavailable, detail);
             }
+            (LedgerError::Busy, _) => {
+                let reason =
+                    "too much work of this tenant waits for a thread: documents, checks of inputs, previews";
+                return Self::unavailable(reason, operation::effect());
+            }
             (LedgerError::Gone(_) | LedgerError::NotVisible(_), _) => StatusCode::SERVICE_UNAVAILABLE,
             (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
             (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::documents::read;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, target};
+use crate::remote::history::shortened;
 use crate::run::graph;
 
 /// Code of a document that is no DAG.
@@ -176,6 +177,15 @@ async fn show(client: &Client, arguments: Show, output: &Output) -> Result<(), F
     output.text(&details, &text)
 }
 
+/// Why the last poll of a sensor failed, cut to fit a row.
+fn told(error: &str, failures: u32) -> String {
+    let error = shortened(error.lines().next().unwrap_or_default());
+    match failures {
+        0 | 1 => format!("error: {error}"),
+        several => format!("error, {several} in a row: {error}"),
+    }
+}
+
 /// A DAG with its parameters and the graph of its tasks.
 fn shown(details: &DagDetails, output: &Output) -> String {
     let mut table = facts(&details.dag, output);
@@ -199,7 +209,7 @@ fn shown(details: &DagDetails, output: &Output) -> String {
                 sensor.function.clone(),
                 sensor.interval.clone(),
                 time(sensor.last_polled_at),
-                sensor.last_error.as_ref().map_or(status, |error| format!("error: {error}")),
+                sensor.last_error.as_ref().map_or(status, |error| told(error, sensor.failures)),
                 sensor.cursor.clone().unwrap_or_default(),
                 time(sensor.next_poll_at),
             ]);

@@ -19,7 +19,7 @@ mod explain;
 mod following;
 pub mod functions;
 mod health;
-mod history;
+pub(crate) mod history;
 mod hook;
 mod invoke;
 mod list;

@@ -17,9 +17,9 @@ use super::post::{Posting, post};
 use super::sensor::SensorRow;
 use crate::event::{PoolDefined, ScheduleDefinitionUpserted};
 use crate::fold::{NO_LIMIT, backfills_pool, runs_pool};
+use crate::plan::Parsed;
 use crate::plan::definition::Sensor;
 use crate::plan::limits::MAX_SENSORS;
-use crate::plan::{Parsed, parse};
 use crate::snapshot::Days;
 use crate::tables::SensorStateRow;
 
@@ -73,14 +73,28 @@ impl Dags {
     /// Publishes a version, which is active from then on. Runs that exist keep their plan.
     ///
     /// # Errors
-    /// `invalid-dag` with all problems, `stored-data-unreadable`, `store`.
+    /// `invalid-dag` with all problems, `unavailable`, `stored-data-unreadable`, `store`.
     pub async fn publish(
         &self,
         scope: &Scope,
         source: &[u8],
         by: Option<&str>,
     ) -> Result<PublishedDag, LedgerError> {
-        let parsed = parse(source, self.ledger.definitions().zones())?;
+        let parsed = self.ledger.definitions().parse(scope, source).await?;
+        self.publish_parsed(scope, source, parsed, by).await
+    }
+
+    /// The same, of a document that was parsed with the time zones of this ledger.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable`, `store`.
+    pub async fn publish_parsed(
+        &self,
+        scope: &Scope,
+        source: &[u8],
+        parsed: Parsed,
+        by: Option<&str>,
+    ) -> Result<PublishedDag, LedgerError> {
         let source = String::from_utf8_lossy(source).into_owned();
         loop {
             let before = self.ledger.definitions().any_head(scope, &parsed.dag.name).await?;
@@ -220,6 +234,22 @@ impl Dags {
             found.push(ListedSensor { sensor, state, next_poll_at: record.due_at_ms.map(timestamp) });
         }
         Ok(found)
+    }
+
+    /// Sensors of all DAGs by DAG and name, and whether these are all. Those that cannot be read are left out.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn sensors_of_all(
+        &self,
+        scope: &Scope,
+        limit: usize,
+    ) -> Result<(Vec<SensorRow>, bool), LedgerError> {
+        let prefix = scope.id_prefix();
+        let request = ListRecords { kind: SENSORS, id_prefix: &prefix, after_id: None, limit };
+        let records = self.ledger.store().list_records(request).await?;
+        let is_complete = records.len() < limit;
+        Ok((records.iter().filter_map(|record| SensorRow::read(record).ok()).collect(), is_complete))
     }
 
     /// DAGs after a name, by name. The last name of a page is the cursor of the next.

@@ -1,5 +1,6 @@
 //! Deciding: controllers read the folded state; what they want appended or done outside is collected for the next commit.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -20,6 +21,7 @@ use crate::controllers::{
 use crate::event::{RunRequested, TasksAdded};
 use crate::fold::TaskRef;
 use crate::tables::BackfillRow;
+use crate::telemetry;
 
 /// How often controllers are run that follow the clock and not events.
 const TICK_MS: u64 = 1_000;
@@ -81,6 +83,9 @@ impl Held {
         let mut all = Execution::default();
         for controller in controllers {
             let Execution { events, outside, reports } = controller.run(&snapshot, as_time(now_ms));
+            if controller.name() == AntiEntropy.name() {
+                count_repairs(&self.scope, &events, &outside);
+            }
             all.events.extend(events);
             all.outside.extend(outside);
             all.reports.extend(reports);
@@ -111,6 +116,15 @@ impl Held {
         }
         self.own.extend(planned.into_iter().flatten().map(|data| WaitingEvent { data, key: None }));
         Ok(())
+    }
+}
+
+/// Repairs are rare: each of them stands for a step that was missed.
+fn count_repairs<E: Debug>(scope: &Scope, events: &[E], outside: &[Outside]) {
+    let repairs = events.len() + outside.len();
+    if repairs > 0 {
+        tracing::warn!(scope = %scope.id_prefix(), ?events, ?outside, "tasks that were stuck are repaired");
+        metrics::counter!(telemetry::REPAIRS).increment(repairs as u64);
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use segno::store::{Expect, Record, RecordWrite, Store};
-use segno_actions::functions::Scope;
+use segno_actions::functions::{Scope, compute};
 use segno_actions::schedule::Zones;
 use serde::{Deserialize, Serialize};
 
 use super::error::LedgerError;
+use super::limits::MAX_INLINE_DOCUMENT_BYTES;
 use super::place::{HEADS, VERSIONS, head_id, version_id};
 use crate::plan::{Parsed, parse};
 
@@ -102,9 +103,17 @@ impl Definitions {
         Definitions { store, zones, cached: Arc::default() }
     }
 
-    /// The time zones.
-    pub(super) fn zones(&self) -> &Arc<Zones> {
-        &self.zones
+    /// What a document says. A large one is read on the threads that tenants share fairly.
+    ///
+    /// # Errors
+    /// `invalid-dag` with all problems, `unavailable`.
+    pub(super) async fn parse(&self, scope: &Scope, source: &[u8]) -> Result<Parsed, LedgerError> {
+        if source.len() <= MAX_INLINE_DOCUMENT_BYTES {
+            return Ok(parse(source, &self.zones)?);
+        }
+        let (source, zones) = (source.to_vec(), Arc::clone(&self.zones));
+        let parsed = compute(scope, move || parse(&source, &zones)).await;
+        Ok(parsed.map_err(|_| LedgerError::Busy)??)
     }
 
     /// The head of a DAG with the version of its record; nothing for one that was deleted.
@@ -162,7 +171,7 @@ impl Definitions {
             return Ok((number, Arc::clone(parsed)));
         }
         let stored = self.version(scope, name, Some(number)).await?;
-        let parsed = Arc::new(parse(stored.source.as_bytes(), &self.zones)?);
+        let parsed = Arc::new(self.parse(scope, stored.source.as_bytes()).await?);
         let mut cached = self.lock();
         if cached.len() >= MAX_CACHED {
             cached.clear();

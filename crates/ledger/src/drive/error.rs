@@ -130,6 +130,21 @@ pub enum LedgerError {
     /// The run is stored, and its first events are not in the tables.
     #[error("run {0:?} was accepted and is not in the tables yet; read it again later [ledger-unavailable]")]
     NotVisible(String),
+    /// The graph of the assets would take too much memory.
+    #[error(
+        "the assets of this tenant have more than {max} {what}; declare fewer upstream assets, or put a task that makes an asset between tasks that make many and tasks that read them [lineage-too-large]"
+    )]
+    LineageTooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        max: usize,
+    },
+    /// Too much work of the tenant waits for a thread.
+    #[error(
+        "too much work of this tenant waits for a thread (documents, checks of inputs, previews); try again in a moment [unavailable]"
+    )]
+    Busy,
     /// The object store of the ledger refused or did not answer.
     #[error("the ledger cannot be used: {0}; check its object store [ledger-unavailable]")]
     Storage(StorageError),
@@ -153,6 +168,8 @@ impl LedgerError {
             LedgerError::Refused { .. } => "run-request-refused",
             LedgerError::KeyUsed { .. } => "idempotency-mismatch",
             LedgerError::Unreadable { .. } => "stored-data-unreadable",
+            LedgerError::LineageTooLarge { .. } => "lineage-too-large",
+            LedgerError::Busy => "unavailable",
             LedgerError::Gone(_) | LedgerError::NotVisible(_) | LedgerError::Storage(_) => {
                 "ledger-unavailable"
             }
@@ -163,7 +180,10 @@ impl LedgerError {
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            LedgerError::Dag(_) | LedgerError::Plan(_) | LedgerError::Invalid { .. } => ErrorKind::Invalid,
+            LedgerError::Dag(_)
+            | LedgerError::Plan(_)
+            | LedgerError::Invalid { .. }
+            | LedgerError::LineageTooLarge { .. } => ErrorKind::Invalid,
             LedgerError::UnknownDag { .. }
             | LedgerError::UnknownRun(_)
             | LedgerError::RunRemoved { .. }
@@ -172,7 +192,7 @@ impl LedgerError {
             | LedgerError::UnknownBackfill(_) => ErrorKind::NotFound,
             LedgerError::Refused { .. } | LedgerError::KeyUsed { .. } => ErrorKind::Conflict,
             LedgerError::Unreadable { .. } => ErrorKind::Corrupt,
-            LedgerError::Gone(_) | LedgerError::NotVisible(_) => ErrorKind::Unavailable,
+            LedgerError::Gone(_) | LedgerError::NotVisible(_) | LedgerError::Busy => ErrorKind::Unavailable,
             LedgerError::Storage(error) => error.kind(),
             LedgerError::Store(error) => error.kind(),
         }

@@ -21,7 +21,7 @@ use super::append::Writer;
 use super::begun::begun;
 use super::checks::Checks;
 use super::dispatch::Dispatches;
-use super::error::DriveError;
+use super::error::{DriveError, LedgerError};
 use super::lease::{self, Holder, Lease};
 use super::ledger::Ledger;
 use super::limits::{ACKNOWLEDGE_WITHIN, KEEP_QUIET, LEASE, LOG_POLL};
@@ -386,6 +386,7 @@ impl DriveError {
                 matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Conflict)
             }
             DriveError::Calls(error) => error.kind() == ErrorKind::Unavailable,
+            DriveError::Ledger(LedgerError::Busy) => true,
             _ => false,
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use segno::store::ErrorKind;
 use segno_actions::functions::Scope;
 use segno_actions::pools::CallState;
 use serde_json::{Map, Value};
@@ -121,7 +122,7 @@ async fn known(
             outputs.extend(output.map(|output| (key, output)));
         }
     }
-    let partition = partition(services, scope, run, task).await;
+    let partition = partition(services, scope, run, task).await?;
     Ok(Ok(Known { params: params_of(run), partition, outputs }))
 }
 
@@ -174,12 +175,21 @@ fn key_in_plan(task: &TaskRow) -> &str {
 }
 
 /// What templates know of the partition of a task. It follows from the definition of the DAG.
-async fn partition(services: &Services, scope: &Scope, run: &RunRow, task: &TaskRow) -> Option<Value> {
-    let key = split_key(key_in_plan(task)).1.or(task.partition_key.as_deref())?;
-    let version = run.code_version.as_deref()?.parse().ok()?;
-    let definitions = services.ledger.definitions();
-    let (_, parsed) = definitions.parsed(scope, run.dag.as_deref()?, Some(version)).await.ok()?;
-    parsed.run_partitions()?.names(key).ok()
+async fn partition(
+    services: &Services,
+    scope: &Scope,
+    run: &RunRow,
+    task: &TaskRow,
+) -> Result<Option<Value>, DriveError> {
+    let key = split_key(key_in_plan(task)).1.or(task.partition_key.as_deref());
+    let version = run.code_version.as_deref().and_then(|version| version.parse().ok());
+    let (Some(key), Some(version), Some(dag)) = (key, version, run.dag.as_deref()) else { return Ok(None) };
+    match services.ledger.definitions().parsed(scope, dag, Some(version)).await {
+        Ok((_, parsed)) => Ok(parsed.run_partitions().and_then(|set| set.names(key).ok())),
+        // It is there, and cannot be read at the moment.
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A task as its plan had it.

@@ -60,6 +60,12 @@ pub const LOG_POLL: Duration = Duration::from_secs(5);
 /// half of it is over.
 pub const LEASE: Duration = Duration::from_secs(30);
 
+/// How often a node looks for scopes whose events wait although no node looks after them.
+pub const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// Events that have waited for so long are looked after by the sweep.
+pub const SWEEP_AFTER: Duration = Duration::from_secs(60);
+
 /// How long a read after a write of the same caller waits for its event to be visible.
 pub const READ_AFTER_WRITE: Duration = Duration::from_secs(2);
 
@@ -112,6 +118,15 @@ pub const MAX_LINEAGE_DAGS: usize = 5_000;
 /// Most tenants whose lineage graphs are kept in memory.
 pub const MAX_CACHED_GRAPHS: usize = 64;
 
+/// Most edges between the assets of a tenant.
+pub const MAX_LINEAGE_EDGES: usize = 200_000;
+
+/// Most pairs of an asset and a task that reads it, of all assets of a tenant.
+pub const MAX_LINEAGE_READERS: usize = 500_000;
+
+/// Documents of more bytes are not parsed by the threads that serve.
+pub const MAX_INLINE_DOCUMENT_BYTES: usize = 16 * 1024;
+
 /// Most assets upstream or downstream of one.
 pub const MAX_LINEAGE_ASSETS: usize = 500;
 
@@ -129,6 +144,9 @@ pub const POLL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Shortest time between two polls of a sensor.
 pub const MIN_POLL: Duration = Duration::from_secs(30);
+
+/// Longest time between two polls of a sensor that fails, unless its interval is longer.
+pub const MAX_SENSOR_BACKOFF: Duration = Duration::from_secs(60 * 60);
 
 /// Most polls of a node at a time.
 pub const MAX_POLLS: usize = 64;

@@ -15,6 +15,7 @@
 //! | `health.rs` | what is wrong with the ledger now |
 //! | `lineage/` | assets, their tasks, and what is made of what |
 //! | `lease.rs`, `processes.rs` | which node holds a scope, the fencing tokens; which processes are alive |
+//! | `sweep.rs` | the anti-entropy sweep: scopes whose events wait although no node looks after them |
 //! | `announce.rs` | what folds changed, for those who follow runs |
 //! | `limits.rs` | every limit |
 //! | `error.rs` | errors |
@@ -56,6 +57,7 @@ mod runs;
 mod sensing;
 mod sensor;
 mod settler;
+mod sweep;
 mod wakeups;
 
 pub use announce::{RunAnnouncer, Silent};

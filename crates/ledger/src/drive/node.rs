@@ -22,6 +22,7 @@ use super::limits::MAX_HELD_SCOPES;
 use super::place::{LEASES, scope_of_lease};
 use super::processes::Processes;
 use super::sensing;
+use super::sweep;
 use crate::telemetry;
 
 /// Most due records that are read at once.
@@ -77,7 +78,8 @@ impl Driver {
             self.end_void_leases().await;
             let sensors = sensing::watch(Arc::clone(&self.services));
             let assets = freshness::watch(Arc::clone(&self.services));
-            tokio::join!(self.watch_leases(&mut scopes, &stopping), sensors, assets);
+            let sweep = sweep::watch(Arc::clone(&self.services));
+            tokio::join!(self.watch_leases(&mut scopes, &stopping), sensors, assets, sweep);
         };
         tokio::select! {
             biased;

@@ -9,7 +9,7 @@ use segno::store::{ErrorKind, RecordBatch};
 use segno_actions::functions::{FunctionError, FunctionName, InvokeRequest, Scope, Settle};
 use serde_json::{Value, json};
 
-use super::error::DriveError;
+use super::error::{DriveError, LedgerError};
 use super::holder::{Held, Services};
 use super::limits::MAX_TASK_NOTICES;
 use super::settler::SETTLE_KIND;
@@ -47,12 +47,17 @@ impl Held {
     }
 
     async fn send_notices(&mut self, failed: &FailedRun) -> Result<Notice, DriveError> {
-        let FailedRun { run, tasks } = failed;
-        let Some(notify) = notify_of(&self.services, &self.scope, run).await else { return Ok(Notice::Done) };
+        let FailedRun { run, tasks, first } = failed;
+        let notify = match notify_of(&self.services, &self.scope, run).await {
+            Ok(Some(notify)) => notify,
+            Ok(None) => return Ok(Notice::Done),
+            Err(LedgerError::Busy) => return Ok(Notice::Later),
+            Err(error) => return Err(error.into()),
+        };
         let mut notices = Vec::new();
         if run.state == RunState::Failed && notify.on.contains(&NotifyEvent::RunFailed) {
             let job = format!("notify:{}:{}", run.run_id, run.generation);
-            notices.push((job, about_run(&self.scope, run)));
+            notices.push((job, about_run(&self.scope, run, first.as_ref())));
         }
         // A run whose tasks fail one after the other says so by its end.
         if notify.on.contains(&NotifyEvent::TaskFailed) && run.tasks_failed <= MAX_TASK_NOTICES {
@@ -72,11 +77,14 @@ impl Held {
 }
 
 /// Who is told about a run; nothing if its DAG names no function, or cannot be read any more.
-async fn notify_of(services: &Services, scope: &Scope, run: &RunRow) -> Option<Notify> {
-    let version = run.code_version.as_deref()?.parse().ok()?;
-    let definitions = services.ledger.definitions();
-    let parsed = definitions.parsed(scope, run.dag.as_deref()?, Some(version)).await;
-    parsed.ok()?.1.dag.notify.clone()
+async fn notify_of(services: &Services, scope: &Scope, run: &RunRow) -> Result<Option<Notify>, LedgerError> {
+    let version = run.code_version.as_deref().and_then(|version| version.parse().ok());
+    let (Some(version), Some(dag)) = (version, run.dag.as_deref()) else { return Ok(None) };
+    match services.ledger.definitions().parsed(scope, dag, Some(version)).await {
+        Ok((_, parsed)) => Ok(parsed.dag.notify.clone()),
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Adds the call of a notice to a commit. One whose function is not there is left out: nothing waits for it.
@@ -108,19 +116,39 @@ pub(super) async fn add(
     }
 }
 
-fn about_run(scope: &Scope, run: &RunRow) -> Value {
+fn about_run(scope: &Scope, run: &RunRow, first: Option<&TaskRow>) -> Value {
     json!({
         "event": "run_failed",
         "namespace": scope.namespace.as_str(),
         "tenant": scope.tenant.as_str(),
         "dag": run.dag.as_deref(),
-        "dag_version": run.code_version.as_deref(),
+        "dag_version": dag_version(run),
         "run_id": &*run.run_id,
         "triggered_at": time(run.triggered_at),
         "completed_at": run.completed_at.and_then(time),
         "tasks_failed": run.tasks_failed,
-        "reason": run.reason.as_deref(),
+        "reason": reason(run, first),
     })
+}
+
+/// The version of the DAG, a number as everywhere else.
+fn dag_version(run: &RunRow) -> Option<u32> {
+    run.code_version.as_deref()?.parse().ok()
+}
+
+/// Why a run has failed: what the run itself knows, or else the failure of its first task that did.
+fn reason(run: &RunRow, first: Option<&TaskRow>) -> Option<String> {
+    if let Some(reason) = &run.reason {
+        return Some(reason.to_string());
+    }
+    let first = first?;
+    let error = first.error_message.as_deref().unwrap_or("it gave no reason");
+    let others = match run.tasks_failed.saturating_sub(1) {
+        0 => String::new(),
+        1 => " (and 1 other task failed)".to_owned(),
+        more => format!(" (and {more} other tasks failed)"),
+    };
+    Some(format!("task {} failed: {error}{others}", first.task_key))
 }
 
 fn about_task(scope: &Scope, run: &RunRow, task: &TaskRow) -> Value {
@@ -129,7 +157,7 @@ fn about_task(scope: &Scope, run: &RunRow, task: &TaskRow) -> Value {
         "namespace": scope.namespace.as_str(),
         "tenant": scope.tenant.as_str(),
         "dag": run.dag.as_deref(),
-        "dag_version": run.code_version.as_deref(),
+        "dag_version": dag_version(run),
         "run_id": &*run.run_id,
         "task": &*task.task_key,
         "attempt": task.attempt,

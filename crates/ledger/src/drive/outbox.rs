@@ -15,7 +15,7 @@ use segno_actions::functions::Scope;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{OUTBOX_BYTES_PER_PART, OUTBOX_RECORDS_PER_PART};
-use super::place::{OUTBOX, outbox_id};
+use super::place::{OUTBOX, outbox_id, scope_of};
 use crate::event::EventData;
 
 /// Records are due by so much earlier than they were written: a clock that is ahead of the store's does not delay them.
@@ -105,6 +105,25 @@ pub(super) async fn has_waiting(store: &dyn Store, scope: &Scope) -> Result<bool
     let request =
         DueRecords { kind: OUTBOX, id_prefix: &folder, now_ms: None, limit: 1, poll_timeout: Duration::ZERO };
     Ok(!store.due_records(request).await?.is_empty())
+}
+
+/// The scope of a record that was written before a time and still waits: of one scope, or of the oldest of all.
+pub(super) async fn waiting_since(
+    store: &dyn Store,
+    scope: Option<&Scope>,
+    before_ms: u64,
+) -> Result<Option<Scope>, ProviderError> {
+    let folder = scope.map(Scope::id_prefix).unwrap_or_default();
+    let due_ms = before_ms.saturating_sub(duration_ms(CLOCK_SKEW));
+    let request = DueRecords {
+        kind: OUTBOX,
+        id_prefix: &folder,
+        now_ms: Some(due_ms),
+        limit: 1,
+        poll_timeout: Duration::ZERO,
+    };
+    let found = store.due_records(request).await?;
+    Ok(found.first().and_then(|record| scope_of(&record.id)))
 }
 
 /// Removes a record whose events are in the log.

@@ -131,6 +131,7 @@ async fn poll(services: &Services, scope: &Scope, record: &Record) -> Result<(),
     };
     let mut events = vec![WaitingEvent::from(evaluated)];
     events.extend(distinct(requests).map(WaitingEvent::from));
+    let sensor = sensor.polled(has_failed);
     let next_ms = sensor.next_ms(ledger.store().now_ms().await?);
     let armed = sensor.write(scope, Expect::Version(record.version), Some(next_ms));
     match post(ledger.store(), scope, Posting { key: job.clone(), events, writes: vec![armed] }).await {

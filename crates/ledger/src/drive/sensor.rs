@@ -10,7 +10,7 @@ use segno_actions::functions::{HumanDuration, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::limits::{MAX_CURSOR_BYTES, MAX_SENSOR_RUNS};
+use super::limits::{MAX_CURSOR_BYTES, MAX_SENSOR_BACKOFF, MAX_SENSOR_RUNS, MIN_POLL};
 use super::place::{SENSORS, sensor_id};
 use super::runs::{self, StartRun};
 use crate::event::{RunRequested, RunSource};
@@ -30,6 +30,14 @@ pub struct SensorRow {
     pub input: Value,
     /// The time between two polls.
     pub interval: HumanDuration,
+    /// Polls that have failed since the last one that did not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: u32,
+}
+
+/// Whether a count is left out of the stored form.
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl SensorRow {
@@ -40,7 +48,14 @@ impl SensorRow {
             function: sensor.function.clone(),
             input: sensor.input.clone(),
             interval: sensor.interval,
+            failures: 0,
         }
+    }
+
+    /// The sensor after a poll: a success ends its backoff.
+    pub(super) fn polled(self, has_failed: bool) -> Self {
+        let failures = if has_failed { self.failures.saturating_add(1) } else { 0 };
+        SensorRow { failures, ..self }
     }
 
     /// The sensor in events and tables.
@@ -64,15 +79,19 @@ impl SensorRow {
         }
     }
 
-    /// When the sensor is polled again after a poll.
+    /// When the sensor is polled again after a poll: after its interval, and after twice as long for each further poll in a
+    /// row that has failed, up to [`MAX_SENSOR_BACKOFF`].
     pub(super) fn next_ms(&self, now_ms: u64) -> u64 {
-        now_ms.saturating_add(self.interval.as_ms().max(duration_ms(super::limits::MIN_POLL)))
+        let interval_ms = self.interval.as_ms().max(duration_ms(MIN_POLL));
+        let doublings = self.failures.saturating_sub(1).min(u64::BITS - 1);
+        let backoff_ms = interval_ms.saturating_mul(1 << doublings).min(duration_ms(MAX_SENSOR_BACKOFF));
+        now_ms.saturating_add(backoff_ms.max(interval_ms))
     }
 }
 
 /// What the function of a sensor returns. `null` stands for nothing new.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an object with cursor and runs")]
 pub(super) struct Findings {
     /// Where the next poll continues; as before without it.
     pub(super) cursor: Option<String>,
@@ -82,7 +101,7 @@ pub(super) struct Findings {
 
 /// A run that a sensor wants.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with run_key")]
 pub(super) struct WantedRun {
     /// The key: the same key of the same sensor is the same run.
     run_key: String,
@@ -100,7 +119,7 @@ impl Findings {
     /// # Errors
     /// What is wrong with it, and what to return instead.
     pub(super) fn read(result: &Payload) -> Result<Self, String> {
-        let found: Option<Findings> = result.decode().map_err(|error| {
+        let found: Option<Findings> = serde_json::from_str(result.as_str()).map_err(|error| {
             format!(
                 "it returned something else than {{\"cursor\": \"…\", \"runs\": [{{\"run_key\": \"…\"}}]}}: {error}"
             )
@@ -168,9 +187,10 @@ mod tests {
         assert_eq!((found.cursor.as_deref(), found.runs.len()), (Some("7"), 1));
         let many = (0..=MAX_SENSOR_RUNS).map(|number| format!(r#"{{"run_key":"{number}"}}"#));
         for (wrong, problem) in [
-            ("7".to_owned(), "it returned something else than"),
-            (r#"{"runs":[{}]}"#.to_owned(), "it returned something else than"),
-            (r#"{"run":[]}"#.to_owned(), "it returned something else than"),
+            ("7".to_owned(), "invalid type: integer `7`, expected an object with cursor and runs"),
+            (r#"{"runs":["a"]}"#.to_owned(), r#"invalid type: string "a", expected an object with run_key"#),
+            (r#"{"runs":[{}]}"#.to_owned(), "missing field `run_key`"),
+            (r#"{"run":[]}"#.to_owned(), "unknown field `run`, expected `cursor` or `runs`"),
             (
                 format!(r#"{{"runs":[{}]}}"#, many.collect::<Vec<_>>().join(",")),
                 "return at most 100 at a time",
@@ -180,16 +200,37 @@ mod tests {
             (r#"{"runs":[{"run_key":"a","labels":{"":"x"}}]}"#.to_owned(), "labels"),
         ] {
             let refused = read(wrong.clone()).unwrap_err();
+            for name in ["segno", "::", "Findings", "WantedRun", "struct"] {
+                assert!(!refused.contains(name), "{refused}");
+            }
             assert!(refused.contains(problem), "{wrong:.80}: {refused}");
         }
     }
 
     #[test]
+    fn polls_that_fail_in_a_row_are_further_and_further_apart_until_one_succeeds() {
+        let minutes = |interval: &str, failures: u32| {
+            let stored = format!(r#"{{"dag":"d","name":"s","function":"f","interval":"{interval}"}}"#);
+            let mut row: SensorRow = serde_json::from_str(&stored).unwrap();
+            for _ in 0..failures {
+                row = row.polled(true);
+            }
+            row.next_ms(0) / 60_000
+        };
+        let of = |interval| [0, 1, 2, 3, 6, 7, 8, 4_000].map(|failures| minutes(interval, failures));
+        assert_eq!(of("1m"), [1, 1, 2, 4, 32, 60, 60, 60]);
+        assert_eq!(of("2h"), [120; 8], "never more often than its interval");
+        let failed = SensorRow { failures: 9, ..serde_json::from_str(STORED).unwrap() };
+        assert_eq!(failed.polled(false).failures, 0);
+    }
+
+    const STORED: &str =
+        r#"{"dag":"daily","name":"files","function":"look","input":{"path":"/in"},"interval":"1m"}"#;
+
+    #[test]
     fn the_record_of_a_sensor_has_a_form_that_does_not_change() {
-        let stored =
-            r#"{"dag":"daily","name":"files","function":"look","input":{"path":"/in"},"interval":"1m"}"#;
-        let row: SensorRow = serde_json::from_str(stored).unwrap();
-        assert_eq!(serde_json::to_string(&row).unwrap(), stored);
+        let row: SensorRow = serde_json::from_str(STORED).unwrap();
+        assert_eq!(serde_json::to_string(&row).unwrap(), STORED);
         assert_eq!((&*row.sensor_id(), row.next_ms(5)), ("daily:files", 60_005));
     }
 }

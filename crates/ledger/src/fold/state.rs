@@ -43,6 +43,8 @@ pub struct FailedRun {
     pub run: RunRow,
     /// The tasks that have failed for good.
     pub tasks: Vec<TaskRow>,
+    /// Of a run that has failed, the task that did so first.
+    pub first: Option<TaskRow>,
 }
 
 impl State {
@@ -220,7 +222,11 @@ impl State {
             let tasks: Vec<TaskRow> = rows.filter(|row| row.state == TaskState::Failed).cloned().collect();
             let row = run.row.as_ref()?;
             let has_failed = run.mark.changed && row.state == RunState::Failed;
-            (has_failed || !tasks.is_empty()).then(|| FailedRun { run: row.clone(), tasks })
+            (has_failed || !tasks.is_empty()).then(|| FailedRun {
+                run: row.clone(),
+                tasks,
+                first: first_failed(run, row),
+            })
         });
         failed.collect()
     }
@@ -234,7 +240,7 @@ impl State {
             }
             let rows = run.tasks.iter().map(|task| &task.row);
             let tasks = rows.filter(|row| row.state == TaskState::Failed).cloned().collect();
-            Some(FailedRun { run: row.clone(), tasks })
+            Some(FailedRun { run: row.clone(), tasks, first: first_failed(run, row) })
         });
         failed.collect()
     }
@@ -410,4 +416,13 @@ impl Shared {
             self.finished_runs.insert((at, Arc::clone(&run.run_id)));
         }
     }
+}
+
+/// The task of a failed run that has failed first.
+fn first_failed(run: &LiveRun, row: &RunRow) -> Option<TaskRow> {
+    if row.state != RunState::Failed {
+        return None;
+    }
+    let failed = run.tasks.iter().map(|task| &task.row).filter(|row| row.state == TaskState::Failed);
+    failed.min_by_key(|row| (row.completed_at, Arc::clone(&row.task_key))).cloned()
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use reqwest::Method;
 use segno::clock::{self, SystemClock};
+use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
 use segno_api::Client;
 use segno_api::backfill::{Backfill, BackfillStatus, CreateBackfill};
 use segno_api::client::{Expected, ListRuns, ListTasks};
 use segno_api::dag::PublishDag;
+use segno_api::problems::ProblemKind;
 use segno_api::run::{
     CancelRun, ClearTasks, MarkTask, MarkedStatus, RerunRun, RunDetails, RunStatus, StartRun, TaskStatus,
 };
@@ -460,4 +462,92 @@ async fn a_ledger_that_disappears_is_not_begun_again_and_goes_on_when_it_is_back
     std::fs::rename(&elsewhere, &folder).unwrap();
     assert_eq!(ended(&client, &second.id).await.run.status, RunStatus::Succeeded);
     assert_eq!(client.run(&first).await.unwrap().run.status, RunStatus::Succeeded);
+}
+
+#[tokio::test]
+async fn a_sensor_that_fails_again_and_again_is_a_problem_and_is_shown_with_its_dag() {
+    let ground = Ground::new().await;
+    let stand = Stand::on(settings(Authentication::Off), &ground).await;
+    let client = stand.client();
+    let document = "name: fed\nsensors: [{name: files, function: nothing, interval: 1h}]\ntasks: [{key: a, function: echo}]";
+    publish(&client, document).await;
+    let failed = async {
+        loop {
+            let sensor = client.dag("fed").await.unwrap().sensors.remove(0);
+            if sensor.failures == 1 && sensor.last_error.is_some() {
+                return sensor;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let failed = clock::timeout(&SystemClock, PATIENCE, failed).await.expect("no poll has failed");
+    let error = failed.last_error.unwrap();
+    assert!(error.contains("nothing") && !error.contains("::"), "{error}");
+    assert!(failed.next_poll_at.is_some());
+    let before = client.problems().await.unwrap();
+    assert!(before.problems.iter().all(|problem| problem.kind != ProblemKind::SensorsFailing), "{before:?}");
+    assert!(before.checked.contains(&ProblemKind::SensorsFailing), "{before:?}");
+    // As two more failures leave its record.
+    let request = ListRecords { kind: "dag_sensors", id_prefix: "", after_id: None, limit: 10 };
+    let record = ground.store.list_records(request).await.unwrap().remove(0);
+    let mut body: Value = serde_json::from_slice(&record.body).unwrap();
+    body["failures"] = 3.into();
+    let write = RecordWrite::Put {
+        kind: "dag_sensors".to_owned(),
+        id: record.id,
+        expect: Expect::Anything,
+        due_at_ms: record.due_at_ms,
+        time_to_live: None,
+        body: body.to_string().into(),
+    };
+    let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+    ground.store.commit_records(batch).await.unwrap();
+    assert_eq!(client.dag("fed").await.unwrap().sensors[0].failures, 3);
+    let found = async {
+        loop {
+            let report = client.problems().await.unwrap();
+            if let Some(found) =
+                report.problems.into_iter().find(|problem| problem.kind == ProblemKind::SensorsFailing)
+            {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let found = clock::timeout(&SystemClock, PATIENCE, found).await.expect("the sensor is no problem");
+    assert_eq!((found.count, found.items[0].name.as_str()), (1, "fed:files"));
+}
+
+#[tokio::test]
+async fn documents_that_are_expensive_to_check_are_refused_by_what_they_stand_for() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+    }
+    let tasks: String = (0..10_001).map(|task| format!("- {{key: t{task}, function: f}}\n")).collect();
+    let steps: String =
+        (0..10_000).map(|step| format!("  - {{name: s{step}, worker_id: p, function: F}}\n")).collect();
+    let runbook = format!(
+        "name: large\ndata_source: {{type: manual, primary_key: Id}}\nphases:\n- name: one\n  offset: T-0\n  steps:\n{steps}"
+    );
+    for (document, problem) in [
+        (bomb.clone(), "more than 500000 values, aliases expanded"),
+        (format!("name: large\ntasks:\n{tasks}"), "the list has 10001 items, the limit is 10000"),
+    ] {
+        let refused = client.publish_dag(&PublishDag { document }).await.unwrap_err();
+        assert_eq!(refused.code(), Some("invalid-dag"));
+        assert!(refused.to_string().contains(problem), "{refused}");
+    }
+    for (yaml_content, problem) in [
+        (bomb, "more than 100000 values, aliases expanded"),
+        (runbook, "phases[0].steps: the list has 10000 items, the limit is 100"),
+    ] {
+        let request = serde_json::from_value(json!({ "yaml_content": yaml_content })).unwrap();
+        let refused = client.publish_runbook(&request).await.unwrap_err();
+        assert_eq!(refused.code(), Some("invalid-runbook"));
+        assert!(refused.to_string().contains(problem), "{refused}");
+    }
 }

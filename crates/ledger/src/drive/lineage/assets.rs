@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno_actions::Listed;
-use segno_actions::functions::Scope;
+use segno_actions::functions::{Scope, compute};
 
 use super::graph::{AssetGraph, AssetNode};
 use crate::drive::definitions::DagHead;
@@ -18,6 +18,9 @@ use crate::tables::PartitionRow;
 
 /// DAGs that are read at once.
 const HEADS_PER_PAGE: usize = 500;
+
+/// A graph of more tasks and assets is not built by the threads that serve.
+const MAX_INLINE_PARTS: usize = 500;
 
 /// Assets whose partitions are read at the same time.
 const ASSETS_AT_ONCE: usize = 8;
@@ -134,7 +137,13 @@ impl Assets {
                 Err(error) => return Err(error),
             }
         }
-        let graph = Arc::new(AssetGraph::of(&parsed));
+        let parts: usize = parsed.iter().map(|parsed| parsed.dag.tasks.len() + parsed.dag.assets.len()).sum();
+        let graph = match parts {
+            0..=MAX_INLINE_PARTS => AssetGraph::of(&parsed),
+            // A large one takes a while, on the threads that tenants share fairly.
+            _ => compute(scope, move || AssetGraph::of(&parsed)).await.map_err(|_| LedgerError::Busy)?,
+        };
+        let graph = Arc::new(graph?);
         let mut cached = lock();
         if cached.len() >= MAX_CACHED_GRAPHS {
             cached.clear();

@@ -1,11 +1,13 @@
 //! The graph of assets. An edge is declared (`upstream`), or follows from tasks: a task that makes an asset depends, directly or by
 //! tasks that make none, on a task that makes another.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use segno_actions::functions::HumanDuration;
 
+use crate::drive::error::LedgerError;
+use crate::drive::limits::{MAX_LINEAGE_EDGES, MAX_LINEAGE_READERS};
 use crate::plan::Parsed;
 use crate::plan::definition::PartitionMapping;
 use crate::plan::partition::PartitionSet;
@@ -74,17 +76,22 @@ pub struct AssetGraph {
     edges: BTreeMap<(String, String), Edge>,
     /// The same the other way round.
     downstream: BTreeSet<(String, String)>,
+    /// How many tasks were noted as readers of assets, of all assets.
+    readers: usize,
 }
 
 impl AssetGraph {
     /// The graph of the active versions of DAGs.
-    pub fn of(dags: &[Arc<Parsed>]) -> Self {
+    ///
+    /// # Errors
+    /// `lineage-too-large`.
+    pub fn of(dags: &[Arc<Parsed>]) -> Result<Self, LedgerError> {
         let mut graph = AssetGraph::default();
         for parsed in dags {
-            graph.add(parsed);
+            graph.add(parsed)?;
         }
-        graph.note_consumers();
-        graph
+        graph.note_consumers()?;
+        Ok(graph)
     }
 
     /// The edges to an asset.
@@ -104,12 +111,12 @@ impl AssetGraph {
             .filter_map(move |(from, to)| self.edges.get(&(to.clone(), from.clone())))
     }
 
-    fn add(&mut self, parsed: &Arc<Parsed>) {
+    fn add(&mut self, parsed: &Arc<Parsed>) -> Result<(), LedgerError> {
         let dag = &parsed.dag;
+        let made: HashSet<&str> = dag.tasks.iter().filter_map(|task| task.asset.as_deref()).collect();
         for (key, asset) in &dag.assets {
-            let is_made = dag.tasks.iter().any(|task| task.asset.as_ref() == Some(key));
             let node = self.assets.entry(key.clone()).or_default();
-            if node.declared_in.is_none() || is_made {
+            if node.declared_in.is_none() || made.contains(key.as_str()) {
                 node.partitions.clone_from(&asset.partitions);
                 node.declared_in = Some(Arc::clone(parsed));
             }
@@ -121,28 +128,33 @@ impl AssetGraph {
                     downstream: key.clone(),
                     mapping: upstream.mapping,
                     source: EdgeSource::Declared,
-                });
+                })?;
             }
         }
-        for (index, task) in dag.tasks.iter().enumerate() {
-            let own = AssetTask { dag: dag.name.clone(), task: task.key.clone() };
-            for upstream in upstream_assets(parsed, index) {
-                self.assets.entry(upstream.clone()).or_default().consumers.insert(own.clone());
-                let Some(downstream) = task.asset.clone().filter(|asset| *asset != upstream) else {
-                    continue;
-                };
-                // Tasks of one run make the same partition.
-                let mapping = PartitionMapping::Same;
-                self.connect(Edge { upstream, downstream, mapping, source: EdgeSource::Tasks });
+        let own = |task: usize| AssetTask { dag: dag.name.clone(), task: dag.tasks[task].key.clone() };
+        each_with_upstream(parsed, |task, makers| {
+            let downstream = dag.tasks[task].asset.as_ref();
+            for &maker in makers {
+                let Some(upstream) = &dag.tasks[maker].asset else { continue };
+                self.note_reader(upstream, own(task))?;
+                let Some(downstream) = downstream.filter(|asset| *asset != upstream) else { continue };
+                self.connect(Edge {
+                    upstream: upstream.clone(),
+                    downstream: downstream.clone(),
+                    // Tasks of one run make the same partition.
+                    mapping: PartitionMapping::Same,
+                    source: EdgeSource::Tasks,
+                })?;
             }
-            if let Some(asset) = &task.asset {
-                self.assets.entry(asset.clone()).or_default().producers.insert(own);
+            if let Some(asset) = downstream {
+                self.assets.entry(asset.clone()).or_default().producers.insert(own(task));
             }
-        }
+            Ok(())
+        })
     }
 
     /// Adds an edge; a declared one counts more than one that follows from tasks.
-    fn connect(&mut self, edge: Edge) {
+    fn connect(&mut self, edge: Edge) -> Result<(), LedgerError> {
         self.assets.entry(edge.upstream.clone()).or_default();
         let place = (edge.downstream.clone(), edge.upstream.clone());
         self.downstream.insert((edge.upstream.clone(), edge.downstream.clone()));
@@ -150,37 +162,69 @@ impl AssetGraph {
             Some(known) if known.source == EdgeSource::Declared => {}
             _ => drop(self.edges.insert(place, edge)),
         }
+        if self.edges.len() > MAX_LINEAGE_EDGES {
+            return Err(LedgerError::LineageTooLarge { what: "edges", max: MAX_LINEAGE_EDGES });
+        }
+        Ok(())
+    }
+
+    fn note_reader(&mut self, asset: &str, task: AssetTask) -> Result<(), LedgerError> {
+        if !self.assets.contains_key(asset) {
+            self.assets.insert(asset.to_owned(), AssetNode::default());
+        }
+        let node = self.assets.get_mut(asset);
+        self.readers += usize::from(node.is_some_and(|node| node.consumers.insert(task)));
+        if self.readers > MAX_LINEAGE_READERS {
+            return Err(LedgerError::LineageTooLarge { what: "readers", max: MAX_LINEAGE_READERS });
+        }
+        Ok(())
     }
 
     /// A task that makes an asset reads what the asset is made of.
-    fn note_consumers(&mut self) {
-        let mut consumers: BTreeMap<&str, BTreeSet<AssetTask>> = BTreeMap::new();
-        for edge in self.edges.values() {
-            let makers = self.assets.get(&edge.downstream).map(|node| node.producers.iter().cloned());
-            consumers.entry(&edge.upstream).or_default().extend(makers.into_iter().flatten());
+    fn note_consumers(&mut self) -> Result<(), LedgerError> {
+        let edges: Vec<(String, String)> = self.edges.keys().cloned().collect();
+        for (downstream, upstream) in edges {
+            let makers = self.assets.get(&downstream).map(|node| node.producers.clone());
+            for maker in makers.into_iter().flatten() {
+                self.note_reader(&upstream, maker)?;
+            }
         }
-        let consumers: Vec<(String, BTreeSet<AssetTask>)> =
-            consumers.into_iter().map(|(asset, tasks)| (asset.to_owned(), tasks)).collect();
-        for (asset, tasks) in consumers {
-            self.assets.entry(asset).or_default().consumers.extend(tasks);
-        }
+        Ok(())
     }
 }
 
-/// The assets of the nearest tasks upstream that make one.
-fn upstream_assets(parsed: &Parsed, task: usize) -> BTreeSet<String> {
-    let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
-    let mut open: Vec<usize> = parsed.graph.upstream(task).to_vec();
-    while let Some(before) = open.pop() {
-        if !seen.insert(before) {
-            continue;
-        }
-        match parsed.dag.tasks.get(before).and_then(|task| task.asset.clone()) {
-            Some(asset) => drop(found.insert(asset)),
-            None => open.extend(parsed.graph.upstream(before)),
-        }
+/// Calls a function for each task, in topological order, with the nearest tasks upstream that make an asset. Each of these
+/// lists is made of those of the tasks directly upstream, so that all of them together take time in the number of edges and
+/// in what the function is called with.
+fn each_with_upstream(
+    parsed: &Parsed,
+    mut visit: impl FnMut(usize, &[usize]) -> Result<(), LedgerError>,
+) -> Result<(), LedgerError> {
+    let (graph, tasks) = (&parsed.graph, &parsed.dag.tasks);
+    // What the tasks downstream of a task see of it: the task itself, or what it sees. Tasks that see the same share it.
+    let mut seen: Vec<Arc<[usize]>> = vec![Arc::from([]); tasks.len()];
+    // The task for which one was found last, so that each is found once for it.
+    let mut found_for = vec![usize::MAX; tasks.len()];
+    for &task in graph.order() {
+        let makers = match graph.upstream(task) {
+            [before] => Arc::clone(&seen[*before]),
+            all => {
+                let mut makers = Vec::new();
+                let mut merged: HashSet<*const usize> = HashSet::new();
+                for before in all {
+                    // Lists that are shared are merged once.
+                    if merged.insert(seen[*before].as_ptr()) {
+                        let new = seen[*before].iter().copied();
+                        makers.extend(new.filter(|&m| std::mem::replace(&mut found_for[m], task) != task));
+                    }
+                }
+                makers.into()
+            }
+        };
+        visit(task, &makers)?;
+        seen[task] = if tasks[task].asset.is_some() { Arc::from([task]) } else { makers };
     }
-    found
+    Ok(())
 }
 
 #[cfg(test)]
@@ -193,7 +237,7 @@ mod tests {
     fn graph(documents: &[&str]) -> AssetGraph {
         let parsed =
             documents.iter().map(|text| Arc::new(parse(text.as_bytes(), &Zones::bundled()).unwrap()));
-        AssetGraph::of(&parsed.collect::<Vec<_>>())
+        AssetGraph::of(&parsed.collect::<Vec<_>>()).unwrap()
     }
 
     const RAW: &str = "
@@ -239,5 +283,66 @@ tasks: [{key: write, function: f, asset: report}]
         assert_eq!(names(&graph.assets["raw/sales"].consumers), ["raw.check", "raw.clean"]);
         assert!(clean.partition_set().is_some() && graph.assets["report"].partition_set().is_some());
         assert_eq!(graph.upstream_of("raw/sales").count() + graph.downstream_of("report").count(), 0);
+    }
+    /// Tasks that make assets, so many that make none behind all of them one after the other, and tasks behind the last of
+    /// them that make assets.
+    fn hourglass(wide: usize, waist: usize) -> Arc<Parsed> {
+        let mut text = "name: hourglass\ntasks:\n".to_owned();
+        let all: Vec<String> = (0..wide).map(|n| format!("in{n}")).collect();
+        all.iter().for_each(|key| text += &format!("- {{key: {key}, function: f, asset: {key}}}\n"));
+        for n in 0..waist {
+            let before = if n == 0 { all.join(", ") } else { format!("mid{}", n - 1) };
+            text += &format!("- {{key: mid{n}, function: f, depends_on: [{before}]}}\n");
+        }
+        for n in 0..wide {
+            let last = waist - 1;
+            text += &format!("- {{key: out{n}, function: f, asset: out{n}, depends_on: [mid{last}]}}\n");
+        }
+        Arc::new(parse(text.as_bytes(), &Zones::bundled()).unwrap())
+    }
+
+    #[test]
+    fn assets_behind_tasks_that_make_none_are_found_through_all_of_them() {
+        let graph = AssetGraph::of(&[hourglass(20, 30)]).unwrap();
+        assert_eq!(graph.upstream_of("out7").count(), 20);
+        assert_eq!(graph.downstream_of("in3").count(), 20);
+        assert_eq!(graph.assets["in3"].consumers.len(), 30 + 20);
+        assert_eq!(graph.assets["out3"].consumers.len(), 0);
+    }
+
+    #[test]
+    fn a_graph_with_too_many_edges_or_readers_is_refused() {
+        for (graph, problem) in [
+            (hourglass(450, 1), "more than 200000 edges"),
+            (hourglass(300, 1_700), "more than 500000 readers"),
+        ] {
+            let refused = AssetGraph::of(&[graph]).unwrap_err();
+            assert_eq!(refused.code(), "lineage-too-large");
+            assert!(refused.to_string().contains(problem), "{refused}");
+        }
+    }
+
+    #[test]
+    fn layers_of_tasks_that_make_nothing_take_time_in_their_edges() {
+        // Each of 40 layers of 20 tasks depends on all of the layer before: a walk from each task takes all ways.
+        let mut text = "name: layers\ntasks:\n- {key: t0x0, function: f, asset: source}\n".to_owned();
+        for layer in 1..=40 {
+            let count = if layer == 1 { 1 } else { 20 };
+            let before: Vec<String> = (0..count).map(|n| format!("t{}x{n}", layer - 1)).collect();
+            for n in 0..20 {
+                let before = before.join(", ");
+                text += &format!("- {{key: t{layer}x{n}, function: f, depends_on: [{before}]}}\n");
+            }
+        }
+        let parsed = Arc::new(parse(text.as_bytes(), &Zones::bundled()).unwrap());
+        let visited = std::cell::Cell::new(0);
+        each_with_upstream(&parsed, |_, makers| {
+            visited.set(visited.get() + makers.len());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(visited.get(), 800, "each task has one, however many ways lead to it");
+        let graph = AssetGraph::of(&[parsed]).unwrap();
+        assert_eq!(graph.assets["source"].consumers.len(), 800);
     }
 }

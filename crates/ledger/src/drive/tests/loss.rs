@@ -41,6 +41,31 @@ fn a_ledger_that_is_gone_is_reported_and_not_begun_again() {
 }
 
 #[test]
+fn events_of_a_writer_that_died_before_it_could_wake_the_scope_are_found_by_the_sweep() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        world.publish(DAG).await;
+        let started = world.ledger.runs().start(&world.scope, StartRun::new("one")).await.unwrap();
+        // As after a release between the writer's look at the lease and its commit: the scope is free, and due never.
+        let released = RecordWrite::Put {
+            kind: LEASES.to_owned(),
+            id: format!("{}lease", world.scope.id_prefix()),
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: None,
+            body: "{}".into(),
+        };
+        let batch = RecordBatch { writes: vec![released], ..RecordBatch::default() };
+        world.store.commit_records(batch).await.unwrap();
+        let _process = world.process("a").await;
+        world.pass(45).await;
+        let waits = world.ledger.runs().show(&world.scope, &started.run_id).await.unwrap_err();
+        assert_eq!(waits.code(), "ledger-unavailable", "nothing has woken the scope");
+        assert_eq!(world.until_ended(&started.run_id).await.state, RunState::Succeeded);
+    });
+}
+
+#[test]
 fn a_run_that_was_accepted_and_cannot_be_shown_is_not_unknown() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());

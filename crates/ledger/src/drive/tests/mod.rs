@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod crash;
+mod documents;
 mod health;
 mod loss;
 mod scenario;

@@ -1,6 +1,7 @@
 //! Sensors, notices and the freshness of assets.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -104,6 +105,45 @@ fn a_poll_that_fails_or_returns_something_else_moves_no_cursor() {
 }
 
 #[test]
+fn a_sensor_that_fails_is_polled_less_and_less_also_by_another_process_until_it_succeeds() {
+    segno_testkit::run(async {
+        let is_up = Arc::new(AtomicBool::new(false));
+        let up = Arc::clone(&is_up);
+        let world = World::new(Arc::new(move |_: &str, _: &Value| match up.load(Ordering::Relaxed) {
+            true => Reply::Done(Value::Null),
+            false => Reply::Fail("no connection"),
+        }));
+        let process = world.process("a").await;
+        world
+            .publish("{name: d, sensors: [{name: s, function: work, interval: 1m}], tasks: [{key: a, function: work}]}")
+            .await;
+        let sensor = async || {
+            let mut sensors = world.ledger.dags().list_sensors(&world.scope, "d").await.unwrap();
+            sensors.remove(0)
+        };
+        world.until("four failures", async || sensor().await.sensor.failures == 4).await;
+        let wait_ms = async || {
+            let next = sensor().await.next_poll_at.unwrap().as_millisecond();
+            u64::try_from(next).unwrap().saturating_sub(world.clock.now_ms())
+        };
+        let minutes = wait_ms().await / 60_000;
+        assert!((6..=8).contains(&minutes), "{minutes}");
+        drop(process);
+        is_up.store(true, Ordering::Relaxed);
+        let _process = world.process("b").await;
+        let polls = calls(&world, "sensor:").len();
+        world.pass(4 * 60).await;
+        assert_eq!(
+            (calls(&world, "sensor:").len(), sensor().await.sensor.failures),
+            (polls, 4),
+            "it still waits"
+        );
+        world.until("a success", async || sensor().await.sensor.failures == 0).await;
+        assert!(wait_ms().await <= 60_000);
+    });
+}
+
+#[test]
 fn the_function_of_a_dag_is_told_once_of_each_failure() {
     segno_testkit::run(async {
         let world = World::new(Arc::new(|job: &str, _: &Value| match job.contains(":refuse:") {
@@ -143,6 +183,32 @@ fn the_function_of_a_dag_is_told_once_of_each_failure() {
             (&json!("task_failed"), &json!("refuse"), &json!("never"))
         );
         assert_eq!((&task["namespace"], &task["tenant"]), (&json!("eu"), &json!("acme")));
+        assert_eq!((&run["dag_version"], &task["dag_version"]), (&json!(1), &json!(1)), "numbers");
+        assert_eq!(run["reason"], "task refuse failed: never");
+    });
+}
+
+#[test]
+fn the_notice_of_a_run_names_its_first_failure_also_when_other_tasks_end_later() {
+    segno_testkit::run(async {
+        let world = World::new(Arc::new(|job: &str, _: &Value| match job {
+            job if job.contains(":early:") => Reply::Refuse("no disk"),
+            job if job.contains(":late:") => Reply::Later(90_000, json!({})),
+            job if job.contains(":last:") => Reply::Refuse("no network"),
+            _ => Reply::Done(json!({})),
+        }));
+        let _process = world.process("a").await;
+        world
+            .publish(
+                "{name: d, notify: {function: work, on: [run_failed]}, tasks: [{key: early, function: work}, \
+                 {key: late, function: work}, {key: last, function: work, depends_on: [late]}]}",
+            )
+            .await;
+        let run_id = world.start("d").await;
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Failed);
+        world.pass(60).await;
+        let (_, told) = calls(&world, "notify:").remove(0);
+        assert_eq!(told["reason"], "task early failed: no disk (and 1 other task failed)");
     });
 }
 

@@ -37,9 +37,9 @@ impl Tenant {
         let zones = std::sync::Arc::clone(self.resources().runbooks.definitions().zones());
         let document = request.document;
         // What is wrong is found on the threads for such work, not on those that serve.
-        let checked = self.compute(move || check(document, &zones)).await?;
-        let document = checked.map_err(|error| self.refused(LedgerError::from(error)))?;
-        let published = dags.publish(&self.owner(), document.as_bytes(), by.as_deref()).await;
+        let checked = self.check_document(move || check(document, &zones)).await?;
+        let (document, parsed) = checked.map_err(|error| self.refused(LedgerError::from(error)))?;
+        let published = dags.publish_parsed(&self.owner(), document.as_bytes(), parsed, by.as_deref()).await;
         let published = published.map_err(|error| self.refused(error))?;
         Ok(DagVersion {
             is_active: true,
@@ -140,10 +140,10 @@ impl Tenant {
     }
 }
 
-/// A document, if it is a DAG.
-fn check(document: String, zones: &Zones) -> Result<String, InvalidDag> {
-    parse(document.as_bytes(), zones)?;
-    Ok(document)
+/// A document with what it says, if it is a DAG.
+fn check(document: String, zones: &Zones) -> Result<(String, Parsed), InvalidDag> {
+    let parsed = parse(document.as_bytes(), zones)?;
+    Ok((document, parsed))
 }
 
 fn dag(head: DagHead) -> Dag {
@@ -223,6 +223,7 @@ fn sensor(listed: ListedSensor) -> DagSensor {
         cursor: state.as_ref().and_then(|row| row.cursor.as_deref().map(str::to_owned)),
         last_status: last_status.map(str::to_owned),
         last_error,
+        failures: sensor.failures,
         last_polled_at: polled_at.and_then(|at| Timestamp::from_millisecond(at).ok()),
         next_poll_at,
     }

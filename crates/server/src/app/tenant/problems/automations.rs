@@ -30,6 +30,12 @@ const MAX_OPEN_BATCHES: usize = 50;
 /// Runbooks that are looked at.
 const MAX_RUNBOOKS: usize = 200;
 
+/// Sensors that are looked at.
+const MAX_SENSORS: usize = 1_000;
+
+/// A sensor is a problem when so many polls in a row have failed.
+const SENSOR_FAILURES: u32 = 2;
+
 /// Runs that are counted.
 const MAX_RUNS: usize = 100;
 
@@ -48,8 +54,11 @@ impl Tenant {
             ])
             .await;
         if self.resources().ledger.is_some() {
-            let runs = self.checked(vec![(ProblemKind::RunsFailed, Box::pin(self.runs_failed()))]);
-            outcomes.extend(runs.await);
+            let of_dags = self.checked(vec![
+                (ProblemKind::RunsFailed, Box::pin(self.runs_failed())),
+                (ProblemKind::SensorsFailing, Box::pin(self.sensors_failing())),
+            ]);
+            outcomes.extend(of_dags.await);
         }
         outcomes
     }
@@ -198,5 +207,20 @@ impl Tenant {
         let oldest = failed.iter().filter_map(|run| run.completed_at).min();
         let found = problem.of(failed.len() as u64).since(oldest).more(page.next.is_some());
         Ok(Checked::of(found.parts(named(failed.into_iter().map(|run| run.dag)))))
+    }
+    async fn sensors_failing(&self) -> Result<Checked, Refusal> {
+        let found = self.ledger()?.dags().sensors_of_all(&self.owner(), MAX_SENSORS).await;
+        let (sensors, is_complete) = found.map_err(|error| self.refused(error))?;
+        let failing = sensors.into_iter().filter(|sensor| sensor.failures >= SENSOR_FAILURES);
+        let items = named(failing.map(|sensor| sensor.sensor_id().to_string()));
+        let problem = Problem {
+            kind: ProblemKind::SensorsFailing,
+            severity: Severity::Warning,
+            text: "sensors of DAGs fail again and again, and are polled less often",
+            page: "dags",
+            filter: &[],
+        };
+        let checked = Checked::of(problem.of(items.values().sum()).parts(items));
+        Ok(checked.unknown_if(!is_complete, "there are more sensors than were looked at"))
     }
 }

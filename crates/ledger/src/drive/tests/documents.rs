@@ -26,6 +26,7 @@ fn large_documents_are_parsed_on_the_shared_threads_and_refused_when_too_much_wa
         for _ in 0..SCHEMA_THREADS_PER_TENANT + MAX_WAITING_CHECKS_PER_TENANT {
             let (scope, held) = (world.scope.clone(), Arc::clone(&held));
             let wait = move || {
+                // It ends when the sender is gone.
                 let _ = held.lock().unwrap().recv();
             };
             jobs.spawn(async move { compute(&scope, wait).await });

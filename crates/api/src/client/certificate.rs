@@ -43,6 +43,13 @@ fn reason(error: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "its issuer is unknown on this machine; set SSL_CERT_FILE to a PEM file with the certificate of the issuer"
         }
+        // Its issuer has the name of one that is known.
+        CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "its signature is not that of an issuer that this machine knows; set SSL_CERT_FILE to a PEM file with the \
+             certificate of the issuer"
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired; renew it on the server"
         }
@@ -75,6 +82,7 @@ mod tests {
     fn what_to_do_depends_on_what_is_wrong() {
         for (error, told) in [
             (CertificateError::UnknownIssuer, "SSL_CERT_FILE"),
+            (CertificateError::BadSignature, "SSL_CERT_FILE"),
             (CertificateError::Expired, "renew it"),
             (CertificateError::NotValidYet, "clocks"),
             (CertificateError::NotValidForName, "another host"),

@@ -245,7 +245,7 @@ fn a_server_with_a_certificate_speaks_tls_only() {
     let secure = server.address.replace("http://127.0.0.1", "https://localhost");
     let list = |address: &str, trusted: &str| {
         let arguments = ["list", "--server", address, "--output", "json"];
-        segno().args(arguments).env("SSL_CERT_FILE", trusted).output().unwrap()
+        segno().args(arguments).env("SSL_CERT_FILE", trusted).env_remove("SSL_CERT_DIR").output().unwrap()
     };
     let listed = list(&secure, &certificate);
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));

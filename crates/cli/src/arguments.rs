@@ -10,6 +10,7 @@ use crate::action::arguments::ActionArguments;
 use crate::asset::arguments::AssetArguments;
 use crate::backfill::arguments::BackfillArguments;
 use crate::dag::arguments::DagArguments;
+use crate::ledger::LedgerArguments;
 use crate::moment::{self, Moment, future_help};
 use crate::output::{Clocks, ColorChoice, Colours, CommandLine, Format, Output, Paging};
 use crate::recurring::arguments::RecurringArguments;
@@ -67,6 +68,8 @@ pub enum Command {
     Backfill(BackfillArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
+    /// Check the object stores of the ledger and the archive.
+    Ledger(LedgerArguments),
     /// Maintain a store: statistics, backups, copies.
     Store(StoreArguments),
     /// Test whether this machine and disk keep acknowledged writes: write, kill the process, verify.

@@ -24,6 +24,7 @@ const WITHOUT_SERVER: &[(&str, &[&str])] = &[
     ("dag check", &[]),
     ("dag plan", &[]),
     ("dag test", &[]),
+    ("ledger", &[]),
     ("store", &[]),
     ("selftest", &[]),
     ("version", &[]),

@@ -16,6 +16,7 @@
 //! | `documents` | files that users write, read up to a limit, and their problems |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
+//! | `ledger` | `segno ledger check` |
 //! | `store` | `segno store …`, one file per verb |
 //! | `version` | `segno version` |
 //! | `invocation` | the arguments of the process: flags at any place, and mistakes in them |
@@ -47,6 +48,7 @@ mod file_size_limit;
 mod first_key;
 mod invocation;
 mod keys;
+mod ledger;
 mod log;
 mod moment;
 mod notify;

@@ -15,8 +15,8 @@ use crate::invocation::{self, Invocation};
 use crate::output::{Format, Output};
 use crate::wording::Wording;
 use crate::{
-    action, asset, backfill, config, dag, file_size_limit, keys, output, recurring, remote, run, runbook,
-    selftest, serve, store, version,
+    action, asset, backfill, config, dag, file_size_limit, keys, ledger, output, recurring, remote, run,
+    runbook, selftest, serve, store, version,
 };
 
 /// How long threads that still work may take once everything else has ended.
@@ -148,6 +148,7 @@ impl Program {
             Command::Asset(arguments) => asset::run(arguments, output).await,
             Command::Backfill(arguments) => backfill::run(arguments, output).await,
             Command::Remote(command) => remote::run(command, output).await,
+            Command::Ledger(arguments) => ledger::run(arguments, self.layers()?, output).await,
             Command::Store(arguments) => store::run(arguments, output).await,
             Command::Selftest(arguments) => selftest::run(arguments, output).await,
             Command::Bench(arguments) => {

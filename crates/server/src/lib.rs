@@ -22,6 +22,7 @@
 //! | `open_requests` | how many live streams and long polls are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
 //! | `stats` | time series of tenants: counted on each node, summed over all |
+//! | `objects` | object stores of the ledger and the archive: opened, and probed before anything relies on them |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `telemetry`, `http_metrics` | what is measured, and the recorder behind `/metrics` |
@@ -53,6 +54,7 @@ mod incarnation;
 mod known_parameters;
 mod listen;
 mod nodes;
+mod objects;
 mod open_requests;
 mod operation;
 mod preflight;
@@ -76,6 +78,7 @@ mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
+pub use objects::{ProbedPlace, probe_objects};
 pub use preflight::{WithoutKeys, check_paths, check_start};
 pub use problem::{Code, Refusal};
 pub use segno_actions::functions::{FunctionsBuilder, HumanDuration};

@@ -24,7 +24,6 @@ use segno_ledger::drive as ledger_drive;
 use segno_ledger::drive::{Ledger, LedgerOptions, TokenIssuer};
 use segno_ledger::objects::Stores;
 use segno_ledger::sql::Engine;
-use segno_ledger::transfer::Place;
 use segno_runbook::bus::Brokers;
 use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
 use segno_runbook::source::Sources;
@@ -42,6 +41,7 @@ use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
 use crate::nodes::NodeRecord;
+use crate::objects::ObjectStores;
 use crate::open_requests::OpenRequests;
 use crate::operation::TrackedStore;
 use crate::preflight::{self, Preflight, WithoutKeys};
@@ -179,6 +179,10 @@ impl ServerBuilder {
     /// Says what cannot be used and what to do.
     pub async fn start(mut self, listener: TcpListener) -> Result<Server, ServerError> {
         let Preflight { address, tls } = preflight::prepare(&self.settings, &listener, self.without_keys)?;
+        // Before the first key is made: a start that is refused would lose it.
+        let objects = ObjectStores::open(&self.settings, self.ledger.take())?;
+        let unproven = objects.probe(&self.settings, (self.clock.clone(), self.ids.clone())).await?;
+        let ObjectStores { ledger: ledger_stores, place: ledger_place, archive } = objects;
         let with_keys = self.settings.auth.mode == Authentication::Keys;
         let zones = Arc::new(Zones::newest());
         let views = RunbookViews::of(&self.settings)?;
@@ -222,11 +226,6 @@ impl ServerBuilder {
         let schemas = registry.schemas().clone();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
-        let (ledger_stores, ledger_place) = match self.ledger.take() {
-            Some(stores) => (Some(stores), Place::of(Some("object stores of the program"), None)),
-            None => (self.settings.ledger_stores()?, self.settings.ledger_place()),
-        };
-        let archive = self.settings.archive_stores(ledger_stores.as_ref())?;
         let archive =
             archive.map(|stores| ArchiveStore::new(stores.ledger, tracked.clone(), self.clock.clone()));
         let (hub, recorder) = Hub::new(self.store.clone(), self.clock.clone(), self.ids.clone());
@@ -371,9 +370,18 @@ impl ServerBuilder {
                 let calls = RoomCalls::new(Room::LEDGER, &functions, pools.clone(), client);
                 let options = self.settings.ledger_driver();
                 let announcer = Arc::new(HubAnnouncer(hub.clone()));
-                let services = ledger_drive::Services { ledger, calls, announcer, options };
+                let services = ledger_drive::Services { ledger: ledger.clone(), calls, announcer, options };
                 let driver = ledger_drive::Driver::new(services, node.clone()).processes(incarnation.clone());
-                background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
+                let stopping = stopping.clone();
+                background.push(tokio::spawn(async move {
+                    if let Some(unproven) = unproven {
+                        tokio::select! {
+                            () = stopping.cancelled() => return,
+                            () = unproven.passed(&ledger) => {}
+                        }
+                    }
+                    driver.run(stopping.cancelled_owned()).await;
+                }));
             }
             let driver = Driver::new(services, node.clone()).processes(incarnation.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));

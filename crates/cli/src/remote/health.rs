@@ -7,5 +7,7 @@ use crate::output::{Output, Table};
 /// Checks that the server is ready.
 pub async fn run(arguments: Nothing, output: &Output) -> Result<(), Failure> {
     let health = arguments.connection.client(output)?.ready().await?;
-    output.print(&health, Table::default().line("status", &health.status))
+    let table = Table::default().line("status", &health.status);
+    let table = health.warnings.iter().fold(table, |table, warning| table.line("warning", warning));
+    output.print(&health, table)
 }

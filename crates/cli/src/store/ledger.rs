@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use segno::clock::SystemClock;
 use segno::store::ContentItem;
-use segno_ledger::objects::{Location, StorageError, Stores};
+use segno_ledger::objects::{Location, PROBES, StorageError, Stores};
 use segno_ledger::transfer::{self, PLACE, Part, Place, Receiver};
 use segno_stores::{
     FindLedger, LedgerContent, LedgerDigest, LedgerOrigin, LedgerPart, LedgerSink, LedgerSource, StoreUrl,
@@ -102,8 +102,12 @@ impl Finder {
     }
 }
 
+/// Whether a directory has anything but what probes leave.
 fn has_entries(directory: &Path) -> bool {
-    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())
+    let is_entry = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes() != PROBES.as_bytes())
+    };
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.any(is_entry))
 }
 
 #[async_trait::async_trait]

@@ -53,7 +53,7 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("observability.md", "segno serve", "crates/cli/tests/cli/otlp.rs"),
     ("operations.md", "$ segno store", "crates/cli/tests/cli/store.rs"),
     ("operations.md", "segno selftest", "crates/cli/tests/cli/store.rs"),
-    ("dag-runs.md", "$ ", "crates/cli/tests/cli/dag_runs.rs"),
+    ("dag-runs.md", "$ ", "callbacks, which need jq: crates/cli/tests/cli/dag_runs.rs"),
     ("pipeline.md", "$ ", "crates/cli/tests/cli/pipeline.rs"),
     ("pipeline.md", "    segno functions put", "crates/cli/tests/cli/pipeline.rs"),
     ("ui.md", "segno dev", "web/tests"),
@@ -116,6 +116,9 @@ const LOOKS: &[&str] = &[
     "segno recurring list",
     "segno hook payloads",
     "segno action show",
+    "segno backfill list",
+    "segno asset show",
+    "segno task show",
 ];
 
 /// How long such a command is run again at most.
@@ -364,6 +367,11 @@ fn commands_of_the_page_on_dags() {
 }
 
 #[test]
+fn commands_of_the_page_on_runs_of_dags() {
+    check("dag-runs.md", Comparison::Settled, &[]);
+}
+
+#[test]
 fn commands_of_the_page_on_runbooks() {
     // Times of plans are compared in `runbook.rs`.
     check("runbooks.md", Comparison::Settled, &[]);
@@ -434,6 +442,7 @@ fn no_command_of_the_guide_is_left_out() {
     pages_with_commands.sort();
     let checked = [
         "actions.md",
+        "dag-runs.md",
         "dags.md",
         "functions.md",
         "migration.md",

@@ -13,6 +13,7 @@ mod batch_watch;
 mod bell;
 mod bulk;
 mod bus;
+mod clouds;
 mod dag;
 mod dag_runs;
 mod damage;

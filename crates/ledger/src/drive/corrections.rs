@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use segno::Payload;
 use segno_actions::functions::Scope;
 use serde_json::{Map, Value};
 
@@ -39,7 +40,7 @@ pub struct MarkTask {
     /// Its state.
     pub state: MarkedState,
     /// What it is taken to have returned.
-    pub output: Option<Value>,
+    pub output: Option<Payload>,
 }
 
 /// Which tasks of an earlier run a new one has.
@@ -158,7 +159,7 @@ impl Runs {
             let reason = format!("it is {} already; nothing has to be done", state.text().to_lowercase());
             return Err(LedgerError::refused(what, "marked", reason));
         }
-        if mark.output.as_ref().is_some_and(|output| output.to_string().len() > MAX_INLINE_OUTPUT_BYTES) {
+        if mark.output.as_ref().is_some_and(|output| output.as_str().len() > MAX_INLINE_OUTPUT_BYTES) {
             let problem =
                 format!("it has more than {MAX_INLINE_OUTPUT_BYTES} bytes; pass a reference instead");
             return Err(LedgerError::invalid("output", problem));
@@ -322,21 +323,19 @@ fn done_before(
     };
     let task = task.ok_or_else(|| unusable("it did not succeed"))?;
     let too_large = || unusable("it is too large to be copied");
-    let inline = |task: &TaskRow| match &task.output_ref {
-        Some(_) => Err(too_large()),
-        None => Ok(task.output.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok())),
-    };
     let output = if task.added_count.is_none() {
-        inline(task)?
+        inline(task).ok_or_else(too_large)?.map(str::to_owned)
     } else {
-        let outputs: Result<Vec<_>, _> =
-            items(tasks, task).map(|item| inline(item).map(Option::unwrap_or_default)).collect();
-        let output = Value::from(outputs?);
-        if output.to_string().len() > MAX_INLINE_OUTPUT_BYTES {
+        let outputs: Option<Vec<&str>> =
+            items(tasks, task).map(|item| inline(item).map(|json| json.unwrap_or("null"))).collect();
+        let output = format!("[{}]", outputs.ok_or_else(too_large)?.join(","));
+        if output.len() > MAX_INLINE_OUTPUT_BYTES {
             return Err(too_large());
         }
         Some(output)
     };
+    // The text of the earlier run, with all digits. What is not JSON was damaged, and counts as none.
+    let output = output.and_then(|json| Payload::from_json(json).ok());
     let marked = TaskMarked {
         run_id: "".into(),
         task_key: key.into(),
@@ -347,6 +346,11 @@ fn done_before(
         requested_by: by.requester().into(),
     };
     Ok(marked.into())
+}
+
+/// What a task has returned, if it has; `None` when it is too large for the tables.
+fn inline(task: &TaskRow) -> Option<Option<&str>> {
+    task.output_ref.is_none().then_some(task.output.as_deref())
 }
 
 fn find<'t>(tasks: &'t [TaskRow], run_id: &str, key: &str) -> Result<&'t TaskRow, LedgerError> {

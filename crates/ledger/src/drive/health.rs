@@ -32,6 +32,8 @@ pub enum LedgerTrouble {
     NotWritten(String),
     /// The object store of the tables cannot be read.
     NotRead(String),
+    /// The object stores have not passed their probe since this process started, so it drives nothing.
+    NotProven(String),
     /// Events have waited for so long to be folded.
     NotFolded(Duration),
     /// This process could not drive so many scopes at its last try, and why one of them.
@@ -44,6 +46,9 @@ impl LedgerTrouble {
         match self {
             LedgerTrouble::NotWritten(_) => "the ledger cannot be written".to_owned(),
             LedgerTrouble::NotRead(_) => "the ledger cannot be read".to_owned(),
+            LedgerTrouble::NotProven(_) => {
+                "the ledger has not passed its probe, so this node drives no DAG runs".to_owned()
+            }
             LedgerTrouble::NotFolded(lag) => format!(
                 "events of DAG runs have waited for {} s to be folded; a node with the role orchestrator folds them",
                 lag.as_secs()
@@ -61,6 +66,7 @@ impl std::fmt::Display for LedgerTrouble {
         match self {
             LedgerTrouble::NotWritten(reason)
             | LedgerTrouble::NotRead(reason)
+            | LedgerTrouble::NotProven(reason)
             | LedgerTrouble::NotDriven(_, reason) => write!(f, ": {reason}"),
             LedgerTrouble::NotFolded(_) => Ok(()),
         }
@@ -90,6 +96,7 @@ impl Ledger {
             Some(Err(error)) => troubles.push(LedgerTrouble::NotRead(error.to_string())),
             None => troubles.push(LedgerTrouble::NotRead(late())),
         }
+        troubles.extend(self.why_unproven().map(LedgerTrouble::NotProven));
         // A store that does not answer is a trouble of its own, which others report.
         match self.fold_lag().await {
             Ok(lag) if lag >= FOLD_LAG_LIMIT => troubles.push(LedgerTrouble::NotFolded(lag)),

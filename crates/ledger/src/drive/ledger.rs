@@ -57,6 +57,8 @@ struct Inner {
     waiting: Mutex<HashMap<String, Vec<oneshot::Sender<()>>>>,
     /// Why this process could not drive scopes, of those that it tried last without success.
     stuck: Mutex<HashMap<Scope, String>>,
+    /// Why this process drives no scope at all yet.
+    unproven: Mutex<Option<String>>,
 }
 
 /// What is kept of a scope.
@@ -85,6 +87,7 @@ impl Ledger {
             scopes: Mutex::default(),
             waiting: Mutex::default(),
             stuck: Mutex::default(),
+            unproven: Mutex::default(),
         };
         Ledger { inner: Arc::new(inner) }
     }
@@ -225,6 +228,15 @@ impl Ledger {
         let stuck = self.inner.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         let (_, problem) = stuck.iter().min_by_key(|(scope, _)| scope.id_prefix())?;
         Some((stuck.len(), problem.clone()))
+    }
+
+    /// Notes why this process drives no scope yet: its object stores have not passed their probe. `None` once they have.
+    pub fn unproven(&self, problem: Option<String>) {
+        *self.inner.unproven.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
+    pub(super) fn why_unproven(&self) -> Option<String> {
+        self.inner.unproven.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes whether a scope could be driven. `None` stands for success.

@@ -108,9 +108,10 @@ fn output(payload: &Payload, instance: &str) -> Option<TaskOutput> {
     if payload.as_str().len() > MAX_INLINE_OUTPUT_BYTES {
         return Some(TaskOutput { reference: Some(instance.into()), ..TaskOutput::default() });
     }
-    // A payload is JSON by the rules of every door; one that is not was damaged in the store.
-    let value: serde_json::Value = payload.decode().ok()?;
-    (!value.is_null()).then(|| TaskOutput { value: Some(value), ..TaskOutput::default() })
+    // A payload is JSON by the rule of every door; one that is not was damaged in the store, or is older than the rule.
+    let payload = Payload::from_json(payload.as_str()).ok()?;
+    let is_null = payload.as_str().trim() == "null";
+    (!is_null).then(|| TaskOutput { value: Some(payload), ..TaskOutput::default() })
 }
 
 fn outcome(failure: &Failure) -> Outcome {
@@ -224,7 +225,12 @@ mod tests {
     fn a_large_output_is_kept_by_reference_and_a_long_message_is_cut() {
         let small = Payload::from_json(r#"{"rows":7}"#).unwrap();
         let output = end(&Ok(small)).output.unwrap();
-        assert_eq!((output.value, output.reference), (Some(serde_json::json!({"rows": 7})), None));
+        assert_eq!((output.value, output.reference), (Payload::from_json(r#"{"rows":7}"#).ok(), None));
+        let digits = r#"{"n": 123456789012345678901234567890, "x": 1.10}"#;
+        let output = end(&Ok(Payload::from_json(digits).unwrap())).output.unwrap();
+        let written = serde_json::to_string(&output).unwrap();
+        assert_eq!(written, format!(r#"{{"value":{digits}}}"#), "as the worker wrote it");
+        assert_eq!(serde_json::from_str::<TaskOutput>(&written).unwrap(), output);
         let large = Payload::from_json(format!("\"{}\"", "x".repeat(MAX_INLINE_OUTPUT_BYTES))).unwrap();
         let output = end(&Ok(large)).output.unwrap();
         assert_eq!(output.reference.as_deref(), Some("eu/acme/dag:dispatch:run1:extract:1"));

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use segno::Payload;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// Tasks that ended run again, with everything downstream of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct TaskMarked {
     pub state: MarkedState,
     /// What it is taken to have returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
+    pub output: Option<Payload>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Arc<str>>,

@@ -1,6 +1,7 @@
 //! All events as one enum, tagged by `type`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::value::RawValue;
 
 use super::{
     BackfillChunkPlanned, BackfillCreated, BackfillStateChanged, DispatchEnqueued, DispatchRequested,
@@ -13,7 +14,7 @@ use super::{
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident,)+) => {
         /// What an event says.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
         pub enum EventData { $($(#[$doc])* $name(Box<$name>),)+ }
 
@@ -27,12 +28,44 @@ macro_rules! events {
             }
         }
 
+        /// The type of an event, as its data names it.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Type { $($name,)+ }
+
+        impl EventData {
+            /// Reads an event. The JSON is read as it is: from a buffer, as derived code would take it for an enum with a tag,
+            /// texts of JSON inside could not be taken, and numbers lose digits.
+            ///
+            /// # Errors
+            /// When it is no event of this version.
+            pub(super) fn read(json: &str) -> Result<Self, serde_json::Error> {
+                Ok(match serde_json::from_str::<Tag>(json)?.of {
+                    $(Type::$name => EventData::$name(serde_json::from_str(json)?),)+
+                })
+            }
+        }
+
         $(impl From<$name> for EventData {
             fn from(event: $name) -> Self {
                 EventData::$name(Box::new(event))
             }
         })+
     };
+}
+
+/// The tag of an event.
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(rename = "type")]
+    of: Type,
+}
+
+impl<'de> Deserialize<'de> for EventData {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        EventData::read(json.get()).map_err(de::Error::custom)
+    }
 }
 
 events! {

@@ -137,7 +137,7 @@ impl Serialize for Data {
 impl<'de> Deserialize<'de> for Data {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let json = <&RawValue>::deserialize(deserializer)?;
-        Ok(match serde_json::from_str(json.get()) {
+        Ok(match EventData::read(json.get()) {
             Ok(data) => Data::Read(data),
             Err(error) => Data::Unread(Unread { json: json.to_owned(), problem: error.to_string() }),
         })

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use segno::Payload;
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// An attempt of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,14 +93,29 @@ pub struct TaskFinished {
 }
 
 /// The end of an attempt and the visibility of its output, as one fact.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskCompletionRecorded {
     /// The end.
     #[serde(flatten)]
     pub finished: TaskFinished,
     /// The visibility.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_visibility: Option<OutputVisibility>,
+}
+
+impl<'de> Deserialize<'de> for TaskCompletionRecorded {
+    /// Derived code would read the end from a buffer, which cannot hold the text of an output.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Rest {
+            #[serde(default)]
+            output_visibility: Option<OutputVisibility>,
+        }
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let finished = serde_json::from_str(json.get()).map_err(de::Error::custom)?;
+        let Rest { output_visibility } = serde_json::from_str(json.get()).map_err(de::Error::custom)?;
+        Ok(TaskCompletionRecorded { finished, output_visibility })
+    }
 }
 
 /// The visibility of the output of an attempt changed.
@@ -177,9 +194,9 @@ impl Outcome {
 /// What an attempt returned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskOutput {
-    /// The value itself, if it is small.
+    /// The value itself, if it is small: the JSON that the worker wrote, with all digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
+    pub value: Option<Payload>,
     /// Where the value is stored, if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Arc<str>>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::live_run::{LiveRun, TaskNo};
 use super::moment::Moment;
-use super::shared::{Shared, json};
+use super::shared::Shared;
 use crate::event::{MarkedState, TaskCleared, TaskMarked, VisibilityState};
 use crate::tables::{RunState, TaskRow, TaskState};
 
@@ -72,7 +72,7 @@ impl LiveRun {
         row.error_category = None;
         row.started_at = row.started_at.or(Some(at.at));
         if state == TaskState::Succeeded {
-            row.output = event.output.as_ref().map(json).or(row.output.take());
+            row.output = event.output.as_ref().map(|output| output.as_str().into()).or(row.output.take());
             if row.requires_visible_output {
                 row.output_visibility_state = Some(VisibilityState::Visible.text().into());
             }

@@ -237,7 +237,7 @@ fn note_end(row: &mut TaskRow, event: &TaskFinished) {
     row.asset_key = event.asset_key.clone().or(row.asset_key.take());
     row.partition_key = event.partition_key.clone().or(row.partition_key.take());
     if let Some(output) = &event.output {
-        row.output = output.value.as_ref().map(super::shared::json);
+        row.output = output.value.as_ref().map(|value| value.as_str().into());
         row.output_ref = output.reference.clone();
         row.delta_table = output.delta_table.clone();
         row.delta_version = output.delta_version;

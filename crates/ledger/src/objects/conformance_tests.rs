@@ -1,5 +1,5 @@
 //! What the ledger needs of an object store. The tests run on memory, or on the bucket whose URL is in
-//! `SEGNO_TEST_BUCKET`, in a build with its feature.
+//! `SEGNO_TEST_BUCKET`, in a build with its feature: `scripts/clouds.sh`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use object_store::{GetRange, ObjectStore};
 use segno::clock::SystemClock;
 
 use super::testing::place;
-use super::{Objects, Put};
+use super::{Objects, Probe, Put, Usage};
 
 fn objects(store: &Arc<dyn ObjectStore>) -> Objects {
     Objects::new(Arc::clone(store), SystemClock::shared())
@@ -18,6 +18,15 @@ fn objects(store: &Arc<dyn ObjectStore>) -> Objects {
 
 fn text(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
+}
+
+#[tokio::test]
+async fn the_probe_of_every_usage_passes_and_leaves_nothing() {
+    for usage in [Usage::Log, Usage::State, Usage::LogAndState, Usage::ReadState, Usage::Archive] {
+        let store = place();
+        Probe { store: Arc::clone(&store), usage }.run(&SystemClock, "one").await.unwrap();
+        assert_eq!(objects(&store).first().await.unwrap(), None, "{usage}");
+    }
 }
 
 #[tokio::test]

@@ -39,12 +39,7 @@ impl Location<'_> {
         }
     }
 
-    /// Whether the place is a bucket, which may be out of reach or refuse a request.
-    pub fn is_bucket(&self) -> bool {
-        matches!(self.kind(), Ok(Kind::Bucket(_)))
-    }
-
-    /// Opens the place. A directory is created; nothing is sent to a bucket.
+    /// Opens the place. A directory is created; nothing is sent to a bucket, see [`super::Probe`].
     ///
     /// # Errors
     /// `Invalid` when the URL or an option is wrong, `Unavailable` when the directory cannot be used.

@@ -7,6 +7,7 @@
 //! | `stores.rs` | the two stores of a ledger: for the log, and for what is folded |
 //! | `location.rs` | where a store is, as text |
 //! | `bucket.rs` | clients of buckets: options, and credentials of the environment |
+//! | `probe.rs` | a probe of the stores before anything relies on them |
 //! | `access.rs` | get, put if absent, put over, delete, list: with limits, retries, and read-back after time-outs |
 //! | `error.rs` | the error, by what the caller can do about it |
 //! | `limits.rs` | every limit |
@@ -21,6 +22,7 @@ pub(crate) mod faulty;
 pub mod limits;
 mod location;
 mod paths;
+mod probe;
 mod stores;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -29,4 +31,5 @@ pub use access::{Listed, Objects, Put};
 pub use error::StorageError;
 pub use location::Location;
 pub use paths::Paths;
+pub use probe::{Duty, PROBES, Probe, Usage};
 pub use stores::Stores;

@@ -124,6 +124,25 @@ fn assets_and_partitions_fit_together() {
 }
 
 #[test]
+fn what_is_valid_and_would_surprise_is_a_warning() {
+    let cases = [
+        "assets: {made: {}, alone: {freshness: 1h}, raw: {}, derived: {upstream: [raw]}}\npartitions: {day: {window: daily, first: 2026-01-01}}",
+        "partitions: {day: {window: daily, first: 2026-01-01}, region: {values: [eu]}, grid: {dimensions: [day, region]}, used: {values: [a]}}\npartitioned_by: used",
+    ];
+    let makers = ["key: only, function: work, asset: made"];
+    let calls: &[&str] = &[
+        "key: a, function: f, retry: {attempts: 1}",
+        "key: b, function: f, heartbeat_timeout: 0s",
+        "key: c, function: f, retry: {attempts: 1}, timeout: 1h",
+        "key: d, orchestration: F, retry: {attempts: 1}, heartbeat_timeout: 0s",
+        "key: e, function: f, retry: {attempts: 1}, completion: callback",
+        "key: f, function: f",
+    ];
+    let cases = cases.map(|keys| format!("{}{keys}\n", tasks(&makers))).into_iter().chain([tasks(calls)]);
+    check(cases, expect_file!["golden/doubts.txt"]);
+}
+
+#[test]
 fn names_are_those_of_the_field() {
     let cases = [
         ("function: work", "function: New-User"),

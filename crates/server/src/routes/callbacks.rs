@@ -6,6 +6,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use segno::Payload;
 use segno_api::callback::{
     OutputVisibility, TaskAcknowledged, TaskAlive, TaskCompleted, TaskHeartbeat, TaskOutcome, TaskOutput,
     TaskStarted,
@@ -14,7 +15,6 @@ use segno_ledger::drive::{
     Acknowledged, AttemptName, CompletedReport, HeartbeatReport, ReportedError, ReportedOutput, StartedReport,
 };
 use segno_ledger::event::{Outcome, VisibilityState};
-use serde_json::Value;
 
 use super::instances::view;
 use crate::app::{App, AttemptCaller};
@@ -153,8 +153,6 @@ fn output(output: TaskOutput) -> Result<ReportedOutput, Refusal> {
 }
 
 /// JSON of a worker, under the rule of every other door: what is stored can be handed to the next task and shown.
-fn json(field: &'static str, value: Option<segno_api::Json>) -> Result<Option<Value>, Refusal> {
-    value.iter().try_for_each(|value| view::checked(field, value).map(drop))?;
-    let value = value.map(|value| serde_json::from_str(value.text())).transpose();
-    value.map_err(|error| Refusal::field(field, error.to_string()))
+fn json(field: &'static str, value: Option<segno_api::Json>) -> Result<Option<Payload>, Refusal> {
+    value.map(|value| view::checked(field, &value)).transpose()
 }

@@ -86,6 +86,16 @@ impl Settings {
         Place::of(self.ledger.url.as_deref(), self.ledger.state_url.as_deref())
     }
 
+    /// The URL of one of the settings that name a place for objects.
+    pub(crate) fn url_of_objects(&self, setting: &str) -> Result<String, SettingsError> {
+        let url = match setting {
+            "ledger.state_url" => self.ledger.state_url.clone(),
+            "archive.url" => self.archive.url.clone(),
+            _ => self.ledger_url()?,
+        };
+        Ok(url.unwrap_or_default())
+    }
+
     /// Where the log is.
     fn ledger_url(&self) -> Result<Option<String>, SettingsError> {
         if let Some(url) = &self.ledger.url {

@@ -14,6 +14,7 @@ use segno_api::run::{
     CancelRun, ClearTasks, MarkTask, MarkedStatus, RerunRun, RunDetails, RunStatus, StartRun, TaskStatus,
 };
 use segno_api::sql::SqlQuery;
+use segno_api::{Client, Json};
 use segno_ledger::objects::Stores;
 use segno_server::settings::Authentication;
 use serde_json::{Value, json};
@@ -275,14 +276,18 @@ async fn a_failed_task_is_rerun_marked_or_cleared() {
     let again = ended(&client, &again.id).await;
     assert_eq!(again.run.parent_run.as_deref(), Some(started.id.as_str()));
     assert_eq!(again.run.status, RunStatus::Failed);
+    let digits = r#"{"rows":123456789012345678901234567890}"#;
     let mark = MarkTask {
         status: MarkedStatus::Succeeded,
-        output: Some(json_of(&json!({ "rows": 3 }))),
+        output: Some(Json::from_text(digits.to_owned()).unwrap()),
         reason: Some("checked by hand".to_owned()),
     };
+    let endless = MarkTask { output: Some(Json::from_text("1e400".to_owned()).unwrap()), ..mark.clone() };
+    let refused = client.mark_task(&started.id, "b", &endless).await.unwrap_err();
+    assert_eq!(refused.code(), Some("payload-not-json"), "the rule of every door: {refused}");
     assert!(client.mark_task(&started.id, "b", &mark).await.unwrap().is_visible);
     let b = client.run_task(&started.id, "b").await.unwrap();
-    assert_eq!((b.task.status, b.output.unwrap().text()), (TaskStatus::Succeeded, r#"{"rows":3}"#));
+    assert_eq!((b.task.status, b.output.unwrap().text()), (TaskStatus::Succeeded, digits));
     // The mark may have let `c` run; only tasks that have ended are cleared.
     ended(&client, &started.id).await;
     let clear = ClearTasks { tasks: vec!["c".to_owned()], downstream: true };
@@ -550,4 +555,33 @@ async fn documents_that_are_expensive_to_check_are_refused_by_what_they_stand_fo
         assert_eq!(refused.code(), Some("invalid-runbook"));
         assert!(refused.to_string().contains(problem), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn a_ledger_that_does_not_answer_at_the_start_is_driven_once_it_has_passed_its_probe() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("ledger");
+    let mut ground = Ground::new().await;
+    ground.ledger = Stores::directory(&folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "no directory").unwrap();
+    let stand = Stand::on(settings(Authentication::None), &ground).await;
+    let client = stand.client();
+    let warning = "the ledger has not passed its probe, so this node drives no DAG runs";
+    let warns = async || client.ready().await.unwrap().warnings.iter().any(|found| found == warning);
+    let until = async |expected| {
+        let looks = async {
+            while warns().await != expected {
+                clock::sleep(&SystemClock, Duration::from_millis(50)).await;
+            }
+        };
+        clock::timeout(&SystemClock, PATIENCE, looks).await.expect("readiness does not change");
+    };
+    until(true).await;
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    publish(&client, DIAMOND).await;
+    let run = client.start_run(&of("diamond"), None).await.unwrap();
+    assert_eq!(ended(&client, &run.id).await.run.status, RunStatus::Succeeded);
+    until(false).await;
 }

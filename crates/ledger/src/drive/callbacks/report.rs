@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use segno::Payload;
 use serde_json::Value;
 
 use super::error::CallbackError;
@@ -60,14 +61,14 @@ pub struct CompletedReport {
     /// Where it was when it was cancelled.
     pub cancelled_during_phase: Option<String>,
     /// What it had done by then.
-    pub partial_progress: Option<Value>,
+    pub partial_progress: Option<Payload>,
 }
 
 /// What an attempt made.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedOutput {
     /// What downstream tasks read as its output.
-    pub value: Option<Value>,
+    pub value: Option<Payload>,
     /// The id of what it made.
     pub materialization_id: Option<String>,
     /// Rows that it wrote.
@@ -142,7 +143,8 @@ impl CompletedReport {
             check_text("error.category", error.category.as_deref())?;
         }
         check_text("cancelledDuringPhase", self.cancelled_during_phase.as_deref())?;
-        check_json("metrics", self.metrics.as_ref(), MAX_CALLBACK_METRICS_BYTES)?;
+        let bytes = self.metrics.as_ref().map_or(0, |metrics| metrics.to_string().len());
+        check_size("metrics", bytes, MAX_CALLBACK_METRICS_BYTES)?;
         let metrics = self.metrics.as_ref().and_then(Value::as_object).into_iter().flatten();
         for (name, value) in metrics {
             check_count(&format!("metrics.{name}"), value.as_i64())?;
@@ -177,7 +179,7 @@ impl CompletedReport {
             materialization_id: text(output.materialization_id),
             metrics: self.metrics,
             cancelled_during_phase: text(self.cancelled_during_phase),
-            partial_progress_json: self.partial_progress.map(|value| value.to_string().into()),
+            partial_progress_json: self.partial_progress.map(|value| value.as_str().into()),
             ..settler::ended(attempt)
         };
         if let Some(error) = self.error {
@@ -237,8 +239,14 @@ fn check_count(field: &str, count: Option<i64>) -> Result<(), CallbackError> {
     }
 }
 
-fn check_json(field: &'static str, value: Option<&Value>, limit: usize) -> Result<(), CallbackError> {
-    let bytes = value.map_or(0, |value| value.to_string().len());
+/// JSON that is kept as it was written. It keeps the rule of every door, so that every reader can show it.
+fn check_json(field: &'static str, value: Option<&Payload>, limit: usize) -> Result<(), CallbackError> {
+    let Some(value) = value else { return Ok(()) };
+    check_size(field, value.as_str().len(), limit)?;
+    value.check().map_err(|error| CallbackError::invalid(field, error.to_string()))
+}
+
+fn check_size(field: &'static str, bytes: usize, limit: usize) -> Result<(), CallbackError> {
     if bytes > limit {
         let problem = format!(
             "has {bytes} bytes of JSON text, the limit is {limit}; store it elsewhere and return a reference"

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use segno::Payload;
 use serde_json::{Value, json};
 
 use super::world::{Reply, TOKEN_SECRET, World};
 use crate::drive::{
     AttemptName, CallbackError, Callbacks, CompletedReport, HeartbeatReport, ReportedError, ReportedOutput,
-    Request, StartedReport, TaskToken, TaskTokens,
+    Request, Rerun, StartedReport, TaskToken, TaskTokens,
 };
 use crate::event::Outcome;
 use crate::tables::{RunState, TaskState};
@@ -66,7 +67,10 @@ impl Worker {
         let report = CompletedReport {
             name: self.name.clone(),
             outcome,
-            output: value.map(|value| ReportedOutput { value: Some(value), ..ReportedOutput::default() }),
+            output: value.map(|value| ReportedOutput {
+                value: Some(Payload::encode(&value).unwrap()),
+                ..ReportedOutput::default()
+            }),
             error,
             metrics: None,
             cancelled_during_phase: None,
@@ -289,7 +293,18 @@ fn reports_with_values_beyond_their_limits_are_refused_and_change_nothing() {
         let name = |worker_id: &str| AttemptName { worker_id: worker_id.to_owned(), ..worker.name.clone() };
         for (report, field) in [
             (
-                large(ReportedOutput { value: Some("x".repeat(70_000).into()), ..ReportedOutput::default() }),
+                large(ReportedOutput {
+                    value: Payload::encode(&"x".repeat(70_000)).ok(),
+                    ..ReportedOutput::default()
+                }),
+                "output.value",
+            ),
+            (
+                // No reader of the tables could take it for a number; a worker in this process may try.
+                large(ReportedOutput {
+                    value: serde_json::from_str("[1e400]").ok(),
+                    ..ReportedOutput::default()
+                }),
                 "output.value",
             ),
             (
@@ -330,5 +345,39 @@ fn reports_with_values_beyond_their_limits_are_refused_and_change_nothing() {
         let refused = worker.callbacks.heartbeat(&worker.token, &worker.task_id, report).await;
         assert_eq!(code(refused), "invalid-request");
         assert_eq!(world.task(&run_id, "load").await.state, TaskState::Dispatched);
+    });
+}
+
+#[test]
+fn numbers_of_an_output_keep_their_digits_in_the_log_the_tables_and_a_rerun() {
+    segno_testkit::run(async {
+        let world = accepting();
+        let _process = world.process("a").await;
+        world.publish(OUTSIDE).await;
+        let run_id = world.start("outside").await;
+        let worker = Worker::of(&world, &envelope(&world, &run_id, 1).await, "w1");
+        worker.start().await.unwrap();
+        let text = r#"{"rows":123456789012345678901234567890,"price":1.10,"tiny":1E-30}"#;
+        let report = CompletedReport {
+            name: worker.name.clone(),
+            outcome: Outcome::Succeeded,
+            output: Some(ReportedOutput {
+                value: Payload::from_json(text).ok(),
+                // One event with the end and the visibility.
+                visibility: Some(crate::event::VisibilityState::Visible),
+                ..ReportedOutput::default()
+            }),
+            error: None,
+            metrics: None,
+            cancelled_during_phase: None,
+            partial_progress: Payload::from_json("[0.10]").ok(),
+        };
+        worker.callbacks.completed(&worker.token, &worker.task_id, report).await.unwrap();
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Succeeded);
+        assert_eq!(world.task(&run_id, "load").await.output.as_deref(), Some(text));
+        let only = Rerun::Tasks { tasks: vec!["report".to_owned()], downstream: false };
+        let again = world.ledger.runs().rerun(&world.scope, &run_id, only, Request::default()).await.unwrap();
+        assert_eq!(world.until_ended(&again.run_id).await.state, RunState::Succeeded);
+        assert_eq!(world.task(&again.run_id, "load").await.output.as_deref(), Some(text));
     });
 }

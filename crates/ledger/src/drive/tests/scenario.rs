@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use segno::Payload;
 use serde_json::{Value, json};
 
 use super::world::{Reply, World, all_succeed};
@@ -152,8 +153,11 @@ fn tasks_are_cleared_marked_and_rerun() {
         let clear = ClearTasks { tasks: vec!["clean".to_owned()], downstream: true };
         runs.clear(scope, &run_id, clear, Request::default()).await.unwrap();
         assert_eq!(world.until_ended(&run_id).await.state, RunState::Succeeded);
-        let mark =
-            MarkTask { task: "clean".to_owned(), state: MarkedState::Succeeded, output: Some(json!(1)) };
+        let mark = MarkTask {
+            task: "clean".to_owned(),
+            state: MarkedState::Succeeded,
+            output: Payload::encode(&1).ok(),
+        };
         runs.mark(scope, &rerun.run_id, mark.clone(), Request::default()).await.unwrap();
         assert_eq!(world.until_ended(&rerun.run_id).await.state, RunState::Succeeded);
         let again = runs.mark(scope, &rerun.run_id, mark, Request::default()).await.unwrap_err();

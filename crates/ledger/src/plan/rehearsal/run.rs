@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use segno::Payload;
 use serde_json::Value;
 
 use super::report::{Ended, Report, Step, StepKind};
@@ -209,7 +210,9 @@ impl Rehearsal<'_> {
             outcome: if is_success { Outcome::Succeeded } else { Outcome::Failed },
             materialization_id: None,
             error_message: error.as_ref().map(|error| Arc::clone(&error.message)),
-            output: value.clone().map(|value| TaskOutput { value: Some(value), ..TaskOutput::default() }),
+            output: value
+                .as_ref()
+                .map(|value| TaskOutput { value: Payload::encode(value).ok(), ..TaskOutput::default() }),
             error: error.clone(),
             metrics: None,
             cancelled_during_phase: None,

@@ -45,6 +45,7 @@ impl Reader<'_> {
         let run_partitions = dag.partitioned_by.as_ref().and_then(|name| self.partitions.get(name)).cloned();
         let known = Known { params: &dag.params, partition: run_partitions.as_ref() };
         self.references(&tasks, graph.as_ref(), &known);
+        self.doubts(&fields, &tasks, &dag);
         dag.tasks = tasks.into_iter().map(|read| read.task).collect();
         Some((dag, graph?))
     }

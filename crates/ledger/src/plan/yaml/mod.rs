@@ -7,11 +7,13 @@
 //! | `reader.rs` | what the parts need of each other |
 //! | `dag.rs`, `parameters.rs`, `partitions.rs`, `assets.rs`, `triggers.rs`, `task.rs` | the parts of a DAG |
 //! | `edges.rs` | tasks as a graph: unknown upstream tasks, cycles, trigger rules that never hold |
+//! | `doubts.rs` | warnings of what is valid and would surprise |
 //! | `references.rs` | templates that name what is not there |
 //! | `error.rs` | why a DAG is refused |
 
 mod assets;
 mod dag;
+mod doubts;
 mod edges;
 mod error;
 mod keys;

@@ -1,5 +1,6 @@
 //! Runs of a tenant: started, listed, shown, and what is requested of them.
 
+use segno::Payload;
 use segno_api::Json;
 use segno_api::asset::AssetPartition;
 use segno_api::run::{
@@ -283,8 +284,8 @@ impl Tenant {
         request: MarkTask,
         requester: Requester,
     ) -> Result<RunChanged, Refusal> {
-        let output = request.output.map(|output| serde_json::from_str(output.text()));
-        let output = output.transpose().map_err(|error| Refusal::field("output", error.to_string()))?;
+        let output = request.output.map(|output| Payload::from_json(output.text()));
+        let output = output.transpose().map_err(|error| Refusal::payload("output", &error))?;
         if output.is_some() && request.status != MarkedStatus::Succeeded {
             return Err(Refusal::field("output", "is only for the status succeeded; leave it out"));
         }

@@ -21,6 +21,10 @@ export type Search = {
   at?: number;
   execution?: number;
   name?: string;
+  /** The order of a list. */
+  sort?: string;
+  /** A step of a batch and a state: `PHASE.INDEX.STATE`. */
+  step?: string;
 };
 
 function text(value: unknown): string | undefined {
@@ -42,6 +46,8 @@ const root = createRootRoute({
     at: number(search.at),
     execution: number(search.execution),
     name: text(search.name),
+    sort: text(search.sort),
+    step: text(search.step),
   }),
   search: { middlewares: [retainSearchParams(["namespace", "tenant"])] },
   beforeLoad: ({ search }) => setScope({ namespace: search.namespace ?? "default", tenant: search.tenant ?? "default" }),
@@ -57,6 +63,7 @@ const routes = [
   createRoute({ getParentRoute: () => root, path: "/start", component: lazyRouteComponent(() => import("./pages/start/start-page"), "StartPage") }),
   createRoute({ getParentRoute: () => root, path: "/schedules", component: lazyRouteComponent(() => import("./pages/schedules/schedules-page"), "SchedulesPage") }),
   createRoute({ getParentRoute: () => root, path: "/schedules/$id", component: lazyRouteComponent(() => import("./pages/schedules/schedule-page"), "SchedulePage") }),
+  createRoute({ getParentRoute: () => root, path: "/timers", component: lazyRouteComponent(() => import("./pages/timers/timers-page"), "TimersPage") }),
   createRoute({ getParentRoute: () => root, path: "/actions", component: lazyRouteComponent(() => import("./pages/actions/actions-page"), "ActionsPage") }),
   createRoute({ getParentRoute: () => root, path: "/webhooks", component: lazyRouteComponent(() => import("./pages/webhooks/webhooks-page"), "WebhooksPage") }),
   createRoute({ getParentRoute: () => root, path: "/webhooks/$name", component: lazyRouteComponent(() => import("./pages/webhooks/webhook-page"), "WebhookPage") }),

@@ -1,5 +1,5 @@
 // The pages of a furnished server, and going to them as a person does.
-export const PAGES = ["", "instances", "instances/order-1001", "instances/invoke:charge-1?tab=events", "instances/invoke:charge-4?tab=data", "start", "schedules", "actions", "webhooks", "webhooks/orders", "functions", "functions/charge", "workers", "dead-letters", "runbooks", "runbooks/guests?tab=edit", "batches/1", "dags", "dags/greetings?tab=graph", "sql", "admin", "admin?tab=audit"];
+export const PAGES = ["", "instances", "instances?view=counts", "instances/order-1001", "instances/invoke:charge-1?tab=events", "instances/invoke:charge-4?tab=data", "start", "schedules", "timers", "actions", "webhooks", "webhooks/orders", "functions", "functions/charge", "workers", "dead-letters", "runbooks", "runbooks/guests?tab=edit", "batches/1", "batches/1?tab=steps", "dags", "dags/greetings?tab=graph", "sql", "admin", "admin?tab=store", "admin?tab=versions", "admin?tab=tenants", "admin?tab=settings", "admin?tab=audit"];
 
 /** Waits until nothing of the page is still loading. */
 export async function settle(page) {

@@ -15,7 +15,7 @@ const PICTURES = [
   { name: "instances-dark", path: "instances", theme: "dark" },
 ];
 
-const PAGES = ["", "instances", "instances/order-1001", "instances/order-1001?tab=events", "instances/invoke:charge-1", "instances/invoke:charge-4?tab=data", "start", "schedules", "actions", "webhooks", "webhooks/orders", "functions", "functions/charge", "workers", "dead-letters", "runbooks", "runbooks/guests?tab=edit", "batches/1", "dags", "dags/greetings?tab=graph", "sql", "admin", "admin?tab=sessions", "admin?tab=audit"];
+const PAGES = ["", "instances", "instances?view=counts", "instances/order-1001", "instances/order-1001?tab=events", "instances/invoke:charge-1", "instances/invoke:charge-4?tab=data", "start", "schedules", "timers", "actions", "webhooks", "webhooks/orders", "functions", "functions/charge", "workers", "dead-letters", "runbooks", "runbooks/guests?tab=edit", "batches/1", "batches/1?tab=steps", "dags", "dags/greetings?tab=graph", "sql", "admin", "admin?tab=store", "admin?tab=versions", "admin?tab=tenants", "admin?tab=settings", "admin?tab=sessions", "admin?tab=audit"];
 
 async function take(browser, server, { name, path, theme, directory, tenant }) {
   const url = new URL(server.page + path);

@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 import { basePath } from "../lib/base";
+import { REASON_HEADER } from "../lib/command";
 import { ConnectionError, problemToError } from "./errors";
 import type { components, paths } from "./schema";
 import { scopeUrl } from "./scope";
@@ -17,8 +18,21 @@ export const reachability = {
   },
 };
 
+let reason: string | undefined;
+
+/** Runs a change: its requests carry the reason, which the audit log keeps. Dialogs that change something run one at a time. */
+export async function because<T>(why: string | undefined, change: () => Promise<T>): Promise<T> {
+  reason = why;
+  try {
+    return await change();
+  } finally {
+    reason = undefined;
+  }
+}
+
 async function send(request: Request): Promise<Response> {
   const url = scopeUrl(new URL(request.url), basePath);
+  if (reason !== undefined && request.method !== "GET") request.headers.set(REASON_HEADER, encodeURIComponent(reason));
   try {
     // A body that is passed on as a stream would need HTTP/2.
     const body = request.method === "GET" || request.method === "HEAD" ? undefined : await request.text();

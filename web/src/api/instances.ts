@@ -1,30 +1,18 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import type { InstanceQuery } from "../lib/filter";
-import { type Schemas, api, data, request } from "./client";
-import { ApiError } from "./errors";
+import { type InstanceQuery, countable } from "../lib/filter";
+import { type Schemas, api, data } from "./client";
 import { usePages } from "./pages";
 import { type Scope, useScope } from "./scope";
 
 export type Instance = Schemas["Instance"];
 export type HistoryEvent = Schemas["HistoryEvent"];
-export type Wait = {
-  kind: string;
-  name?: string;
-  since: string;
-  until?: string;
-  event?: number;
-  attempt?: number;
-  worker?: string;
-  state?: string;
-  child?: string;
-  detail: string;
-};
-export type Explanation = { id: string; status: string; waits: Wait[]; next_wake_up?: string; in_words: string; complete: boolean };
+export type Explanation = Schemas["InstanceExplanation"];
 
 const PAGE = 100;
 const HISTORY_PAGE = 1_000;
 /** The stream of the tenant has changes of state only; events of an open instance are read as often as this. */
 const FOLLOW_MS = 1_000;
+const COUNTS_MS = 10_000;
 
 export function useInstances(query: InstanceQuery) {
   return usePages(
@@ -42,20 +30,26 @@ export function useInstance(id: string) {
   });
 }
 
-/** Why an instance waits; absent on servers that do not explain instances. */
+/** Why an instance waits. */
 export function useExplanation(id: string, isOpen: boolean) {
   const scope = useScope();
   return useQuery({
     queryKey: ["instance", id, "explain", scope],
     enabled: isOpen,
-    queryFn: async () => {
-      try {
-        return await request<Explanation>(`/v1/instances/${encodeURIComponent(id)}/explain`);
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return null;
-        throw error;
-      }
-    },
+    queryFn: () => data(api.GET("/v1/instances/{id}/explain", { params: { path: { id } } })),
+  });
+}
+
+/** How many there are by state, name or failure, among those that match a filter; nothing where it has a field that counts cannot take. */
+export function useCounts(by: "status" | "orchestration" | "function" | "failure", filter: InstanceQuery, isWanted = true) {
+  const scope = useScope();
+  const query = countable(filter);
+  return useQuery({
+    queryKey: ["counts", by, query, scope],
+    enabled: isWanted && query !== undefined,
+    refetchInterval: COUNTS_MS,
+    placeholderData: (previous) => previous,
+    queryFn: () => data(api.GET("/v1/counts", { params: { query: { by, ...query } as never } })),
   });
 }
 

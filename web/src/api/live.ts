@@ -28,6 +28,7 @@ export function follow(client: QueryClient): () => void {
   let flush: ReturnType<typeof setTimeout> | undefined;
   let pending: Change[] = [];
   let batches: ReturnType<typeof setTimeout> | undefined;
+  let runs: ReturnType<typeof setTimeout> | undefined;
   let wasLost = false;
 
   const deliver = () => {
@@ -67,6 +68,12 @@ export function follow(client: QueryClient): () => void {
         void client.invalidateQueries({ queryKey: ["batch"] });
       }, BATCHES_MS);
     });
+    source.addEventListener("run", () => {
+      runs ??= setTimeout(() => {
+        runs = undefined;
+        void client.invalidateQueries({ queryKey: ["runs"] });
+      }, BATCHES_MS);
+    });
     source.onerror = () => {
       wasLost = true;
       show(false);
@@ -87,6 +94,7 @@ export function follow(client: QueryClient): () => void {
     clearTimeout(retry);
     clearTimeout(flush);
     clearTimeout(batches);
+    clearTimeout(runs);
   };
 }
 

@@ -3,16 +3,19 @@ import { type Schemas, api, data } from "./client";
 import { usePages } from "./pages";
 import { useScope } from "./scope";
 
-export type Summary = Schemas["RecurringSummary"] & { recent?: string[] };
+export type Summary = Schemas["RecurringSummary"];
 export type Recurring = Schemas["RecurringAction"];
 export type Fields = Schemas["RecurringFields"];
 export type Preview = Schemas["RecurringPreview"];
 
+/** Last occurrences of each schedule that its row shows. */
+const OUTCOMES = 8;
+
 export function useRecurringList() {
   return usePages(
     ["recurring"],
-    (cursor) => data(api.GET("/v1/recurring", { params: { query: { cursor, limit: 100 } } })),
-    (page) => page.recurring_actions as Summary[],
+    (cursor) => data(api.GET("/v1/recurring", { params: { query: { cursor, limit: 100, outcomes: OUTCOMES } } })),
+    (page) => page.recurring_actions,
   );
 }
 

@@ -44,7 +44,7 @@ export function scopeSearch({ namespace, tenant }: Scope): { namespace?: string;
   };
 }
 
-const WHOLE_SERVER = /^\/v1\/(keys|system|me|sessions|nodes|settings|tenants)(\/|$)/;
+const WHOLE_SERVER = /^\/v1\/(keys|system|me|sessions|nodes|settings|store|queues)(\/|$)/;
 
 /** Adds namespace and tenant to the address of a request, where the route takes them. */
 export function scopeUrl(url: URL, prefix: string): URL {

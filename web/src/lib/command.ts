@@ -11,6 +11,9 @@ export function cli(...words: string[]): string {
   return ["segno", ...words, ...scoped, "--server", window.location.origin + basePath.replace(/\/$/, "")].map(quoted).join(" ");
 }
 
+/** Header with the reason of a change, percent-encoded. */
+export const REASON_HEADER = "segno-reason";
+
 let isKeyed = false;
 
 /** Whether requests need a key, which is then taken from the environment, as `segno` does. */
@@ -18,6 +21,7 @@ export function setKeyed(value: boolean) {
   isKeyed = value;
 }
 
+/** The same request from a shell. */
 export function curl(method: string, path: string, body?: unknown): string {
   const { namespace, tenant } = scope();
   const url = new URL(window.location.origin + basePath.replace(/\/$/, "") + path);
@@ -27,6 +31,11 @@ export function curl(method: string, path: string, body?: unknown): string {
   if (isKeyed) parts.push("-H", '"authorization: Bearer $SEGNO_KEY"');
   if (body !== undefined) parts.push("-H", "'content-type: application/json'", "-d", quoted(JSON.stringify(body)));
   return parts.join(" ");
+}
+
+/** A line of `curl` with the reason of the change in its header. */
+export function withReason(line: string, reason: string | undefined): string {
+  return reason === undefined ? line : `${line} -H ${quoted(`${REASON_HEADER}: ${encodeURIComponent(reason)}`)}`;
 }
 
 /** One word of a POSIX shell. */

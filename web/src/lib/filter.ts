@@ -64,6 +64,12 @@ export function notForBulk(query: InstanceQuery): string[] {
   return [...new Set(LISTED_ONLY.filter((field) => query[field] !== undefined).map((field) => names[field] ?? field))];
 }
 
+/** The filter without what counts cannot take: nothing if it has such a field. */
+export function countable(query: InstanceQuery): InstanceQuery | undefined {
+  const { parent, longer_than_ms, shorter_than_ms, ...rest } = query;
+  return parent === undefined && longer_than_ms === undefined && shorter_than_ms === undefined ? rest : undefined;
+}
+
 /** The filter as flags of `segno list` and `segno bulk`; `parent` has none. */
 export function flagsOf(query: InstanceQuery): string[] {
   const flag = (name: string, value: string | undefined) => (value === undefined ? [] : [name, value]);

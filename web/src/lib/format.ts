@@ -38,5 +38,11 @@ export function words(name: string): string {
 export function bytes(value: number): string {
   if (value < 1024) return `${value} B`;
   if (value < 1024 * 1024) return `${(value / 1024).toFixed(1)} KiB`;
-  return `${(value / 1024 / 1024).toFixed(1)} MiB`;
+  const units = ["MiB", "GiB", "TiB"];
+  let amount = value / 1024 / 1024;
+  while (amount >= 1024 && units.length > 1) {
+    amount /= 1024;
+    units.shift();
+  }
+  return `${amount.toFixed(1)} ${units[0]}`;
 }

@@ -1,9 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, useCallback, useContext, useState } from "react";
+import { because } from "../api/client";
+import { withReason } from "../lib/command";
 import { Button } from "../ui/button";
 import { Copy } from "../ui/copy";
 import { Dialog } from "../ui/dialog";
-import { TextField } from "../ui/field";
+import { ReasonField, useReason } from "../ui/reason";
 import { messageOf } from "../ui/states";
 import { toast } from "./toasts";
 
@@ -13,7 +15,7 @@ export type Change = {
   /** The word on the button. */
   verb: string;
   isDangerous?: boolean;
-  /** Whether the route stores a reason. It is in the history of the thing, and in the audit log. */
+  /** Whether the body of the request has the reason, too. Without it the header alone has it, for the audit log. */
   takesReason?: boolean;
   run: (reason: string | undefined) => Promise<unknown>;
   done?: string;
@@ -41,16 +43,16 @@ export function ChangeProvider({ children }: { children: React.ReactNode }) {
 
 function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void }) {
   const client = useQueryClient();
-  const [reason, setReason] = useState("");
+  const reason = useReason();
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const given = reason.trim() || undefined;
+  const { given } = reason;
 
   const submit = async () => {
     setIsBusy(true);
     setError(undefined);
     try {
-      await change.run(given);
+      await because(given, () => change.run(given));
       toast(change.done ?? `${change.title}: done`);
       onClose();
       void client.invalidateQueries();
@@ -71,10 +73,10 @@ function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void
         <>
           <div className="mr-auto flex">
             {change.cli && <Copy text={change.cli(given)}>Copy as CLI</Copy>}
-            {change.curl && <Copy text={change.curl(given)}>Copy as curl</Copy>}
+            {change.curl && <Copy text={change.takesReason ? change.curl(given) : withReason(change.curl(given), given)}>Copy as curl</Copy>}
           </div>
           <Button look="ghost" onClick={onClose}>Cancel</Button>
-          <Button look={change.isDangerous ? "danger" : "primary"} disabled={isBusy} onClick={() => void submit()} autoFocus={!change.takesReason}>
+          <Button look={change.isDangerous ? "danger" : "primary"} disabled={isBusy} onClick={() => void submit()}>
             {isBusy ? "Working…" : change.verb}
           </Button>
         </>
@@ -86,9 +88,7 @@ function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void
           if (!isBusy) void submit();
         }}
       >
-        {change.takesReason && (
-          <TextField name="Reason" value={reason} onChange={setReason} placeholder="Why? Shown in the history and in the audit log" autoFocus />
-        )}
+        <ReasonField reason={reason} autoFocus />
         {error !== undefined && <p role="alert" className="mt-3 whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
       </form>
     </Dialog>

@@ -15,6 +15,7 @@ export const PLACES: { group?: string; places: Place[] }[] = [
     group: "Time and events",
     places: [
       { to: "/schedules", name: "Schedules", icon: "clock", key: "s" },
+      { to: "/timers", name: "Timers", icon: "timer", key: "t" },
       { to: "/actions", name: "Actions", icon: "bolt", key: "a" },
       { to: "/webhooks", name: "Webhooks", icon: "hook", key: "w" },
     ],

@@ -2,18 +2,19 @@ import * as Radix from "@radix-ui/react-dialog";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useState } from "react";
-import { api, data } from "../api/client";
+import { type Schemas, api, data } from "../api/client";
 import { useScope } from "../api/scope";
 import { classes } from "../lib/classes";
+import { words } from "../lib/format";
 import { Icon, type IconName } from "../ui/icon";
 import { commandsOfPage } from "./commands";
 import { ALL_PLACES } from "./navigation";
 
-type Hit = { key: string; name: string; kind: string; icon: IconName; to: string; run?: () => void; params?: Record<string, string>; search?: Record<string, string> };
+type Hit = { key: string; name: string; detail?: string; kind: string; icon: IconName; to: string; run?: () => void; params?: Record<string, string>; search?: Record<string, string> };
 
 const PER_KIND = 6;
 
-/** Ctrl-K: pages, what the open page can do, and instances, functions, schedules, runbooks and DAGs by name. */
+/** Ctrl-K: pages, what the open page can do, and everything whose id or name begins with the text. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const [text, setText] = useState("");
@@ -39,7 +40,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             aria-expanded="true"
             aria-controls="palette-hits"
             aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
-            aria-label="Search pages, actions, instances, functions, schedules and runbooks"
+            aria-label="Search pages, actions, instances, functions, schedules, runbooks, batches, DAGs and webhooks"
             placeholder="Find a page, an action, an instance, a function…"
             value={text}
             onChange={(event) => {
@@ -69,6 +70,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
               >
                 <Icon name={hit.icon} size={15} className="text-dim" />
                 <span className="min-w-0 flex-1 truncate">{hit.name}</span>
+                {hit.detail && <span className="text-xs text-dim">{words(hit.detail)}</span>}
                 <span className="text-xs text-faint">{hit.kind}</span>
               </div>
             ))}
@@ -101,29 +103,25 @@ function contains(name: string | null | undefined, text: string): boolean {
   return (name ?? "").toLowerCase().includes(text.toLowerCase());
 }
 
+type Found = Schemas["SearchHit"];
+
+/** How each kind is drawn, and where it is shown. */
+const KINDS: Record<Found["kind"], { kind: string; icon: IconName; at: (hit: Found) => Pick<Hit, "to" | "params" | "search"> }> = {
+  instance: { kind: "Instance", icon: "list", at: ({ id }) => ({ to: "/instances/$id", params: { id } }) },
+  function: { kind: "Function", icon: "code", at: ({ id }) => ({ to: "/functions/$name", params: { name: id } }) },
+  schedule: { kind: "Schedule", icon: "clock", at: ({ id }) => ({ to: "/schedules/$id", params: { id } }) },
+  action: { kind: "Action", icon: "bolt", at: ({ id }) => ({ to: "/actions", search: { q: id } }) },
+  runbook: { kind: "Runbook", icon: "book", at: ({ id }) => ({ to: "/runbooks/$name", params: { name: id } }) },
+  batch: { kind: "Batch", icon: "book", at: ({ id }) => ({ to: "/batches/$id", params: { id } }) },
+  dag: { kind: "DAG", icon: "graph", at: ({ id }) => ({ to: "/dags/$name", params: { name: id } }) },
+  hook: { kind: "Webhook", icon: "hook", at: ({ id }) => ({ to: "/webhooks/$name", params: { name: id } }) },
+};
+
 async function search(text: string): Promise<Hit[]> {
-  const [instances, functions, recurring, runbooks, dags] = await Promise.all([
-    data(api.GET("/v1/instances", { params: { query: { prefix: text, limit: PER_KIND } } })).catch(() => undefined),
-    data(api.GET("/v1/functions")).catch(() => undefined),
-    data(api.GET("/v1/recurring")).catch(() => undefined),
-    data(api.GET("/v1/runbooks")).catch(() => undefined),
-    data(api.GET("/v1/dags")).catch(() => undefined),
-  ]);
-  return [
-    ...(instances?.instances ?? []).map((each): Hit => ({
-      key: `instance ${each.id}`, name: each.id, kind: "Instance", icon: "list", to: "/instances/$id", params: { id: each.id },
-    })),
-    ...(functions?.functions ?? []).filter((each) => contains(each.name, text)).slice(0, PER_KIND).map((each): Hit => ({
-      key: `function ${each.name}`, name: each.name, kind: "Function", icon: "code", to: "/functions/$name", params: { name: each.name },
-    })),
-    ...(recurring?.recurring_actions ?? []).filter((each) => contains(each.name ?? each.id, text) || contains(each.provider, text)).slice(0, PER_KIND).map((each): Hit => ({
-      key: `schedule ${each.id}`, name: `${each.name ?? each.provider}: ${each.schedule}`, kind: "Schedule", icon: "clock", to: "/schedules/$id", params: { id: each.id },
-    })),
-    ...(runbooks?.runbooks ?? []).filter((each) => contains(each.name, text)).slice(0, PER_KIND).map((each): Hit => ({
-      key: `runbook ${each.name}`, name: each.name, kind: "Runbook", icon: "book", to: "/runbooks/$name", params: { name: each.name },
-    })),
-    ...(dags?.dags ?? []).filter((each) => contains(each.name, text)).slice(0, PER_KIND).map((each): Hit => ({
-      key: `dag ${each.name}`, name: each.name, kind: "DAG", icon: "graph", to: "/dags/$name", params: { name: each.name },
-    })),
-  ];
+  const { hits } = await data(api.GET("/v1/search", { params: { query: { q: text, limit: PER_KIND } } }));
+  return hits.map((hit) => {
+    const { kind, icon, at } = KINDS[hit.kind];
+    const name = hit.kind === "batch" ? `${hit.name ?? "batch"} #${hit.id}` : hit.kind === "schedule" ? (hit.name ?? hit.id) : hit.id;
+    return { key: `${hit.kind} ${hit.id}`, name, detail: hit.status ?? undefined, kind, icon, ...at(hit) };
+  });
 }

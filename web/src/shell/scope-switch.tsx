@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useMe } from "../api/me";
-import { useScope } from "../api/scope";
+import { scopeSearch, useScope } from "../api/scope";
 import { useStored } from "../lib/storage";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -47,7 +47,7 @@ export function ScopeSwitch() {
             <Icon name="down" size={12} className="shrink-0 text-faint" />
           </button>
         }
-        items={[...items, "line", { name: "Another one…", onSelect: () => setIsOpen(true) }]}
+        items={[...items, "line", { name: "All tenants", onSelect: () => void navigate({ to: "/admin", search: { ...scopeSearch(scope), tab: "tenants" } }) }, { name: "Another one…", onSelect: () => setIsOpen(true) }]}
       />
       {isOpen && <OtherScope onClose={() => setIsOpen(false)} onChoose={choose} />}
     </>

@@ -29,10 +29,11 @@ type TextProps = {
   placeholder?: string;
   list?: string[];
   type?: string;
+  maxLength?: number;
   autoFocus?: boolean;
 };
 
-export function TextField({ name, value, onChange, hint, error, placeholder, list, type = "text", autoFocus }: TextProps) {
+export function TextField({ name, value, onChange, hint, error, placeholder, list, type = "text", maxLength, autoFocus }: TextProps) {
   return (
     <Field name={name} hint={hint} error={error}>
       {(id) => (
@@ -45,6 +46,7 @@ export function TextField({ name, value, onChange, hint, error, placeholder, lis
             autoComplete="off"
             spellCheck={false}
             placeholder={placeholder}
+            maxLength={maxLength}
             list={list ? `${id}-list` : undefined}
             onChange={(event) => onChange(event.target.value)}
             className={classes(inputLook, "h-8")}

@@ -9,7 +9,7 @@ const TONES: Record<string, Tone> = {
   paused: "warn", retry_wait: "warn", blocked: "warn", skipped: "mute", waiting: "warn", throttled: "warn", overlapping: "warn",
   running: "info", active: "info", dispatched: "info", polling: "info", ready: "info", triggered: "info", init_dispatched: "info", sending: "info",
   cancelled: "mute", pending: "mute", planned: "mute", detected: "mute", removed: "mute", superseded: "mute", rolled_back: "warn",
-  continued_as_new: "mute",
+  continued_as_new: "mute", up: "good", stopped: "mute", lost: "bad", fired: "good", buffered: "warn", disabled: "mute",
 };
 
 export function toneOf(status: string): Tone {

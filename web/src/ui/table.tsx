@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { classes } from "../lib/classes";
+import type { Order } from "../lib/order";
+import { Icon } from "./icon";
 import { useRows } from "./rows";
 
 export type Column<T> = {
@@ -9,6 +11,8 @@ export type Column<T> = {
   width: string;
   right?: boolean;
   cell: (row: T) => React.ReactNode;
+  /** What the list is sorted by if a person asks for it; without it the column does not sort. */
+  sort?: (row: T) => string | number | null | undefined;
 };
 
 type Props<T> = {
@@ -16,6 +20,9 @@ type Props<T> = {
   columns: Column<T>[];
   rows: T[];
   rowId: (row: T) => string;
+  order?: Order;
+  /** Sorts by a column: ascending, then descending, then as the server lists. */
+  onOrder?: (id: string) => void;
   onOpen?: (row: T) => void;
   selected?: Set<string>;
   onSelect?: (id: string, isRange: boolean) => void;
@@ -88,8 +95,18 @@ export function Table<T>(props: Props<T>) {
             </span>
           )}
           {columns.map((column) => (
-            <span key={column.id} role="columnheader" className={classes("truncate px-2 text-xs font-medium text-faint", column.right && "text-right")}>
-              {column.name}
+            <span
+              key={column.id}
+              role="columnheader"
+              aria-sort={props.order?.id === column.id ? (props.order.isDown ? "descending" : "ascending") : undefined}
+              className={classes("truncate px-2 text-xs font-medium text-faint", column.right && "text-right")}
+            >
+              {column.sort && props.onOrder ? (
+                <button type="button" title={`Sort by ${column.name.toLowerCase()}`} onClick={() => props.onOrder?.(column.id)} className={classes("inline-flex items-center gap-0.5 rounded hover:text-text", props.order?.id === column.id && "text-text")}>
+                  {column.name}
+                  {props.order?.id === column.id && <Icon name={props.order.isDown ? "down" : "up"} size={11} />}
+                </button>
+              ) : column.name}
             </span>
           ))}
         </div>

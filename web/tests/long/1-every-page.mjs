@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PAGES, follow, settle } from "../pages.mjs";
 
 /** Pages that show what is stored, and so have a state for nothing. */
-const LISTS = ["instances", "schedules", "actions", "webhooks", "workers", "dead-letters", "runbooks", "runbooks?view=runbooks", "dags", "dags?view=dags", "dags?view=backfills"];
+const LISTS = ["instances", "schedules", "timers", "actions", "webhooks", "workers", "dead-letters", "runbooks", "runbooks?view=runbooks", "dags", "dags?view=dags", "dags?view=backfills"];
 const EMPTY = /Nothing|No |not run yet|Nothing is wrong/;
 
 export default {

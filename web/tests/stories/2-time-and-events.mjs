@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 export default {
   "a schedule is made with a preview of its next times": async ({ page, go, server }) => {
     await go("schedules");
+    await page.getByRole("img", { name: /^Last outcomes: .*(completed|running)/ }).first().waitFor();
     await page.getByRole("button", { name: "New schedule" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name", { exact: true }).fill("story-schedule");
@@ -31,6 +32,30 @@ export default {
     await page.getByRole("button", { name: "Explain" }).first().click();
     await page.getByText(/It (runs|does not run) then:/).waitFor();
   },
+  "what wakes up by itself is in one place, by kind, and a next attempt is called at once": async ({ page, go, server }) => {
+    await server.send("POST", "instances", { orchestration: "greet", id: "story-later", input: { name: "Ada" }, start_at: new Date(Date.now() + 3_600_000).toISOString() });
+    await go("timers");
+    const parcel = page.getByRole("row", { name: /Next attempt invoke:ship-1/ });
+    const later = page.getByRole("row", { name: /Delayed start story-later/ });
+    await parcel.waitFor();
+    await page.getByRole("button", { name: /^Delayed start/ }).click();
+    await later.waitFor();
+    assert.equal(await parcel.count(), 0);
+    await page.getByRole("button", { name: /^Delayed start/ }).click();
+    await parcel.getByRole("button", { name: "Retry now" }).click();
+    await page.getByLabel("Reason").fill("the carrier is back");
+    await page.keyboard.press("Enter");
+    await page.getByText("The next attempt was called").waitFor();
+    await parcel.waitFor({ state: "hidden" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("story-later");
+    await page.getByRole("grid", { name: "Timers" }).focus();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: /story-later/ }).waitFor();
+    const { entries } = await server.send("GET", "audit?action=retry");
+    assert.equal(entries[0].reason, "the carrier is back");
+  },
   "an action shows what it was called with": async ({ page, go }) => {
     await go("actions");
     await page.getByText("hook orders").first().click();
@@ -46,5 +71,8 @@ export default {
     await page.getByRole("button", { name: "Replay" }).click();
     await page.getByRole("button", { name: "Replay it" }).click();
     await page.getByText("Replayed").waitFor();
+    await page.getByRole("tab", { name: "Test it" }).click();
+    await page.getByRole("button", { name: "Would the route take it?" }).click();
+    await page.getByText("The route would take this request now.").waitFor();
   },
 };

@@ -6,6 +6,17 @@ export default {
     await page.getByRole("link", { name: "charge" }).click();
     await page.getByText("the card is declined").first().waitFor();
   },
+  "a list is sorted by a column, and the address has the order": async ({ page, go }) => {
+    await go("functions");
+    const first = page.getByRole("grid", { name: "Functions" }).getByRole("row").nth(1);
+    await page.getByRole("button", { name: "Failed", exact: true }).click();
+    await page.getByRole("button", { name: "Failed", exact: true }).click();
+    await first.getByRole("link", { name: "charge" }).waitFor();
+    assert.equal(await page.getByRole("columnheader", { name: "Failed" }).getAttribute("aria-sort"), "descending");
+    await page.reload();
+    await first.getByRole("link", { name: "charge" }).waitFor();
+    assert.match(page.url(), /sort=-failed/);
+  },
   "workers, pools and queues are on one page": async ({ page, go }) => {
     await go("workers");
     await page.getByRole("cell", { name: "dev", exact: true }).waitFor();
@@ -34,6 +45,16 @@ export default {
     await page.getByRole("button", { name: "confirm: succeeded" }).first().click();
     await page.getByRole("complementary", { name: /Member Guest/ }).getByRole("region", { name: "Parameters" }).waitFor();
     await page.getByRole("heading", { name: /completed/ }).waitFor();
+  },
+  "the steps of a batch are added up over its members, and a number leads to them": async ({ page, go, server }) => {
+    const { batches } = await server.send("GET", "batches");
+    await go(`batches/${batches.find((each) => each.member_counts.active > 3).id}`);
+    await page.getByRole("tab", { name: "Steps" }).click();
+    await page.getByRole("table", { name: "Steps and states" }).getByRole("button", { name: "greet: 40 members succeeded" }).click();
+    await page.getByRole("region", { name: "Members of greet: succeeded" }).getByRole("button", { name: "Guest 7", exact: true }).click();
+    await page.getByRole("complementary", { name: "Member Guest 7" }).getByRole("region", { name: "Parameters" }).waitFor();
+    await page.reload();
+    await page.getByRole("region", { name: "Members of greet: succeeded" }).waitFor();
   },
   "a run is started, drawn, and run again from a task": async ({ page, go }) => {
     await go("dags/greetings");
@@ -74,5 +95,26 @@ export default {
     await page.getByText("POST /v1/instances").first().waitFor();
     await go("instances/story-pause?tab=audit");
     await page.getByText(/\/pause$/).first().waitFor();
+  },
+  "the administration has nodes, the store, versions, tenants and settings with their origin": async ({ page, go, server }) => {
+    await server.send("POST", "instances?tenant=story-tenant", { orchestration: "greet", id: "of-the-tenant", input: { name: "Ada" } });
+    const { node } = await server.send("GET", "system");
+    await go("admin");
+    await page.getByRole("row", { name: new RegExp(`${node}.*up`) }).getByText("this page").waitFor();
+    await page.getByRole("tab", { name: "Nodes" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("img", { name: /^data .* free / }).waitFor();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("row", { name: /^greet .*running/ }).waitFor();
+    await page.getByRole("tab", { name: "Settings" }).click();
+    await page.keyboard.press("/");
+    await page.keyboard.type("server.listen");
+    await page.getByRole("row", { name: /server\.listen .*127\.0\.0\.1.*--listen/ }).waitFor();
+    await page.getByRole("button", { name: "Without defaults" }).click();
+    assert.equal(await page.getByRole("gridcell", { name: "default", exact: true }).count(), 0);
+    await page.getByRole("tab", { name: "Tenants" }).click();
+    await page.getByRole("link", { name: "story-tenant" }).click();
+    await page.getByRole("heading", { name: "Home" }).waitFor();
+    assert.match(page.url(), /tenant=story-tenant/);
   },
 };

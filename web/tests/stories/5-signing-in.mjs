@@ -77,6 +77,9 @@ export default {
           await page.getByRole("button", { name: "Pause it" }).click();
           await page.getByRole("note").getByText(/a story/).waitFor();
         }
+        await page.getByRole("link", { name: "Admin" }).click();
+        await page.getByRole("tab", { name: "Versions" }).waitFor();
+        assert.deepEqual(await page.getByRole("tab").allInnerTexts(), ["Versions", "Tenants", "Sessions"], role);
         assert.equal(await page.evaluate(() => fetch("v1/instances?namespace=lab&tenant=us").then((answer) => answer.status)), 403);
         await browser.close(page);
       }

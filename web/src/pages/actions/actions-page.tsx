@@ -17,13 +17,13 @@ export function dueOf(action: Action): string {
 }
 
 const COLUMNS: Column<Action>[] = [
-  { id: "status", name: "Status", width: "110px", cell: (row) => <Status status={row.status.type} /> },
-  { id: "label", name: "Action", width: "minmax(180px,1.4fr)", cell: (row) => <span className="font-medium" title={row.id}>{row.label || row.id}</span> },
-  { id: "runs", name: "Runs", width: "minmax(120px,1fr)", cell: (row) => row.orchestration ?? row.tool_name },
+  { id: "status", name: "Status", width: "110px", cell: (row) => <Status status={row.status.type} />, sort: (row) => row.status.type },
+  { id: "label", name: "Action", width: "minmax(180px,1.4fr)", cell: (row) => <span className="font-medium" title={row.id}>{row.label || row.id}</span>, sort: (row) => row.label || row.id },
+  { id: "runs", name: "Runs", width: "minmax(120px,1fr)", cell: (row) => row.orchestration ?? row.tool_name, sort: (row) => row.orchestration ?? row.tool_name },
   { id: "trigger", name: "Trigger", width: "110px", cell: (row) => <span className="text-dim">{row.trigger.type === "scheduled" ? "at a time" : "webhook"}</span> },
-  { id: "due", name: "Due or received", width: "130px", cell: (row) => <Time at={dueOf(row)} /> },
+  { id: "due", name: "Due or received", width: "130px", cell: (row) => <Time at={dueOf(row)} />, sort: (row) => Date.parse(dueOf(row)) },
   { id: "why", name: "What happened", width: "minmax(180px,1.5fr)", cell: (row) => (row.status.type === "failed" ? <span className="text-bad" title={row.status.reason}>{row.status.reason}</span> : <span className="text-dim">{row.note}</span>) },
-  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span> },
+  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span>, sort: (row) => Date.parse(row.updated_at) },
 ];
 
 /** Functions and orchestrations that are called once: at a time, or because a webhook came in. */

@@ -46,7 +46,7 @@ export function Audit({ resource, action }: { resource?: string; action?: string
     <div className="relative overflow-x-auto p-5">
       <table className="w-full text-left">
         <thead className="text-xs text-faint">
-          <tr>{["When", "What", "Path", "Key", "Answer"].map((name) => <th key={name} className="h-8 border-b border-line pr-4 font-medium">{name}</th>)}</tr>
+          <tr>{["When", "What", "Path", "Why", "Key", "Answer"].map((name) => <th key={name} className="h-8 border-b border-line pr-4 font-medium">{name}</th>)}</tr>
         </thead>
         <tbody>
           {audit.rows.map((entry) => (
@@ -54,6 +54,7 @@ export function Audit({ resource, action }: { resource?: string; action?: string
               <td className="pr-4 text-dim"><Time at={entry.at} /></td>
               <td className="pr-4 font-medium">{entry.operation}</td>
               <td className="max-w-md truncate pr-4 font-mono text-xs text-dim" title={entry.path}>{entry.path}</td>
+              <td className="max-w-56 truncate pr-4" title={entry.reason ?? undefined}>{entry.reason}</td>
               <td className="pr-4 text-dim">{entry.key ?? "no key"}</td>
               <td><Badge tone={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge></td>
             </tr>

@@ -1,13 +1,15 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
+import { api, because, data, type Schemas } from "../../api/client";
 import { usePages } from "../../api/pages";
-import { cli, curl } from "../../lib/command";
+import { cli, curl, withReason } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
 import { Dialog } from "../../ui/dialog";
 import { SelectField, TextField } from "../../ui/field";
+import { ListMenu } from "../../ui/list-menu";
+import { ReasonField, useReason } from "../../ui/reason";
 import { Badge } from "../../ui/status";
 import { Empty, Unready, messageOf } from "../../ui/states";
 import { Time } from "../../ui/time";
@@ -23,7 +25,7 @@ export function Keys() {
   if (!keys.data) return <Unready query={keys} />;
   return (
     <div className="relative overflow-x-auto p-5">
-      <div className="mb-3 flex justify-end"><Button look="primary" icon="plus" onClick={() => setIsNew(true)}>New key</Button></div>
+      <div className="mb-3 flex justify-end gap-2"><ListMenu name="keys" rows={() => keys.rows} command={["keys", "list"]} path="/v1/keys" /><Button look="primary" icon="plus" onClick={() => setIsNew(true)}>New key</Button></div>
       {keys.rows.length === 0 ? <Empty icon="gear" title="There are no keys">Without keys the server answers local requests only.</Empty> : (
         <table className="w-full text-left">
           <thead className="text-xs text-faint"><tr>{["Name", "Role", "May enter", "Created", "Last used", "Expires", ""].map((name, index) => <th key={index} className="h-8 border-b border-line pr-4 font-medium">{name || <span className="sr-only">Actions</span>}</th>)}</tr></thead>
@@ -55,9 +57,11 @@ function NewKey({ onClose }: { onClose: () => void }) {
   const [tenant, setTenant] = useState("*");
   const [secret, setSecret] = useState<string>();
   const [error, setError] = useState<unknown>();
+  const reason = useReason();
+  const body = { name, role, grants: [{ namespace, tenant }] };
   const submit = async () => {
     try {
-      const created = await data(api.POST("/v1/keys", { body: { name, role, grants: [{ namespace, tenant }] } }));
+      const created = await because(reason.given, () => data(api.POST("/v1/keys", { body })));
       setSecret(created.secret);
       void client.invalidateQueries({ queryKey: ["keys"] });
     } catch (failure) {
@@ -65,7 +69,24 @@ function NewKey({ onClose }: { onClose: () => void }) {
     }
   };
   return (
-    <Dialog open onClose={onClose} title="New key" footer={secret ? <Button look="primary" onClick={onClose}>Done</Button> : <Button look="primary" disabled={name === ""} onClick={() => void submit()}>Create</Button>}>
+    <Dialog
+      open
+      onClose={onClose}
+      title="New key"
+      footer={
+        secret ? (
+          <Button look="primary" onClick={onClose}>Done</Button>
+        ) : (
+          <>
+            <div className="mr-auto flex">
+              <Copy text={cli("keys", "create", "--name", name || "NAME", "--role", role, "--grant", `${namespace}/${tenant}`)}>Copy as CLI</Copy>
+              <Copy text={withReason(curl("POST", "/v1/keys", body), reason.given)}>Copy as curl</Copy>
+            </div>
+            <Button look="primary" disabled={name === ""} onClick={() => void submit()}>Create</Button>
+          </>
+        )
+      }
+    >
       {secret ? (
         <div className="flex flex-col gap-2">
           <p>The secret is shown once, here and nowhere else:</p>
@@ -77,6 +98,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
           <SelectField name="Role" value={role} onChange={(value) => setRole(value as Schemas["Role"])} options={[["viewer", "viewer"], ["operator", "operator"], ["worker", "worker"], ["admin", "admin"]]} />
           <TextField name="Namespace" value={namespace} onChange={setNamespace} hint="* is all" />
           <TextField name="Tenant" value={tenant} onChange={setTenant} hint="* is all" />
+          <div className="col-span-2"><ReasonField reason={reason} /></div>
           {error !== undefined && <p role="alert" className="col-span-2 whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
           <button type="submit" hidden />
         </form>

@@ -1,28 +1,29 @@
-import { request } from "../../api/client";
-import { ApiError } from "../../api/errors";
+import { type Schemas, api, data } from "../../api/client";
 import { usePages } from "../../api/pages";
+import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
+import { ListMenu } from "../../ui/list-menu";
 import { Empty, Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
 
-type Session = { id: string; key: string; created_at: string; expires_at: string };
-type Page = { sessions: Session[]; next_cursor?: string | null };
+type Session = Schemas["Session"];
 
 /** Browsers that are signed in. */
 export function Sessions() {
   const change = useChange();
-  const sessions = usePages<Page, Session>(["sessions"], (cursor) => request<Page>("/v1/sessions", { query: { cursor } }), (page) => page.sessions);
+  const sessions = usePages(["sessions"], (cursor) => data(api.GET("/v1/sessions", { params: { query: { cursor } } })), (page) => page.sessions);
   const end = (session: Session) => change({
     title: "End this session", verb: "End it", isDangerous: true, description: "The browser has to sign in again.",
-    run: () => request(`/v1/sessions/${encodeURIComponent(session.id)}`, { method: "DELETE" }),
+    run: () => data(api.DELETE("/v1/sessions/{id}", { params: { path: { id: session.id } } })),
+    cli: () => cli("sessions", "revoke", session.id), curl: () => curl("DELETE", `/v1/sessions/${session.id}`),
   });
-  if (sessions.error instanceof ApiError && sessions.error.status === 404) return <Empty icon="gear" title="This server has no sessions" />;
   if (!sessions.data) return <Unready query={sessions} />;
   if (sessions.rows.length === 0) return <Empty icon="gear" title="No browser is signed in" />;
   return (
     <div className="relative overflow-x-auto p-5">
-      <table className="w-full max-w-3xl text-left">
+      <div className="mb-3 flex justify-end"><ListMenu name="sessions" rows={() => sessions.rows} command={["sessions", "list"]} path="/v1/sessions" /></div>
+      <table className="w-full text-left">
         <thead className="text-xs text-faint"><tr>{["Key", "Signed in", "Ends", ""].map((name, index) => <th key={index} className="h-8 border-b border-line pr-4 font-medium">{name || <span className="sr-only">Actions</span>}</th>)}</tr></thead>
         <tbody>
           {sessions.rows.map((session) => (

@@ -1,28 +1,35 @@
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { type BatchDetails, MEMBER_STATES, type Member, type Step, useBatch, useMembers } from "../../api/runbooks";
+import { useMay } from "../../api/me";
+import { type BatchDetails, MEMBER_STATES, useBatch, useMembers } from "../../api/runbooks";
 import { useAddress } from "../../lib/address";
 import { count, plural } from "../../lib/format";
 import { Icon } from "../../ui/icon";
 import { Page } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
+import { Tabs } from "../../ui/tabs";
 import { Time } from "../../ui/time";
 import { BatchActions } from "./batch-actions";
-import { MemberPanel } from "./member-panel";
+import { Audit } from "../admin/audit-list";
 import { Matrix } from "./matrix";
+import { MemberPanel, type OpenMember } from "./member-panel";
+import { Notices } from "./notices";
 import { Phases } from "./phases";
+import { Steps } from "./steps";
 
 /** A batch: its phases, why it waits, and what each member did in each step. */
 export function BatchPage() {
   const { id: text } = useParams({ strict: false }) as { id: string };
   const id = Number(text);
   const query = useBatch(id);
-  const [{ view }] = useAddress();
+  const [{ view, tab = "members" }, setAddress] = useAddress();
+  const isAdmin = useMay("admin");
   const members = useMembers(id, MEMBER_STATES.find((state) => state === view));
-  const [open, setOpen] = useState<{ member: Member; step?: Step }>();
+  const [open, setOpen] = useState<{ member: OpenMember; step?: number }>();
   const batch = query.data;
   if (!batch) return <Page title={`Batch ${text}`}><Unready query={query} /></Page>;
+  const notices = batch.notices ?? [];
   return (
     <Page
       title={`${batch.runbook_name} #${batch.id}`}
@@ -40,8 +47,18 @@ export function BatchPage() {
         <Summary batch={batch} />
         <Phases batch={batch} />
         <div className="flex min-h-0 flex-1">
-          <div className="min-w-0 flex-1">
-            <Matrix batch={batch} members={members} onOpen={(member, step) => setOpen({ member, step })} />
+          <div className="flex min-w-0 flex-1">
+            <Tabs
+              label="Parts of the batch"
+              value={tab}
+              onChange={(next) => setAddress({ tab: next === "members" ? undefined : next, step: undefined })}
+              tabs={[
+                { id: "members", name: "Members", content: <Matrix batch={batch} members={members} onOpen={(member, step) => setOpen({ member, step: step?.id })} /> },
+                { id: "steps", name: "Steps", content: <Steps batch={batch} onOpen={(member, step) => setOpen({ member, step })} /> },
+                ...(notices.length > 0 ? [{ id: "notices", name: "Notices", count: notices.length, content: <Notices notices={notices} /> }] : []),
+                ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/batches/${id}`} /> }] : []),
+              ]}
+            />
           </div>
           {open && <MemberPanel batch={batch.id} member={open.member} step={open.step} onClose={() => setOpen(undefined)} />}
         </div>

@@ -4,7 +4,7 @@ import { type BatchDetails, MEMBER_STATES, type Member, type MemberState, type S
 import { useAddress } from "../../lib/address";
 import { classes } from "../../lib/classes";
 import { count, words } from "../../lib/format";
-import { inputLook } from "../../ui/field";
+import { FilterInput } from "../../ui/filter-input";
 import { Empty, Unready } from "../../ui/states";
 import { Status, StatusMark, toneOf } from "../../ui/status";
 
@@ -41,7 +41,7 @@ export function Matrix({ batch, members, onOpen }: Props) {
   return (
     <div className="flex h-full flex-col">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5 border-b border-line px-5 py-1.5 max-md:px-3">
-        <input data-filter aria-label="Filter members" placeholder="Filter by key" value={search} onChange={(event) => setAddress({ q: event.target.value || undefined })} className={classes(inputLook, "h-7.5 max-w-xs")} />
+        <FilterInput label="Filter members" placeholder="Filter by key" value={search} onChange={(text) => setAddress({ q: text || undefined })} className="max-w-xs" />
         <States batch={batch} chosen={view} onChoose={(state) => setAddress({ view: state })} />
         <span className="ml-auto whitespace-nowrap text-dim">
           {count(rows.length)}{members.hasNextPage && (wanted === "" ? "+" : " of those loaded")} {rows.length === 1 ? "member" : "members"}

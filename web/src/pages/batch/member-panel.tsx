@@ -15,22 +15,25 @@ import { Time } from "../../ui/time";
 
 const OPEN = ["pending", "dispatched", "polling"];
 
+/** What opens the panel of a member. */
+export type OpenMember = Pick<Member, "id" | "member_key">;
+
 /** One member: its data and its steps, each with parameters, result, polls and rollback. */
-export function MemberPanel({ batch, member, step, onClose }: { batch: number; member: Member; step?: Step; onClose: () => void }) {
+export function MemberPanel({ batch, member, step, onClose }: { batch: number; member: OpenMember; step?: number; onClose: () => void }) {
   const change = useChange();
   const mayChange = useMay("operate");
   const query = useMember(batch, member.id, true);
-  const [shown, setShown] = useState<number | undefined>(step?.id);
-  const [last, setLast] = useState(step?.id);
-  if (step?.id !== last) {
-    setLast(step?.id);
-    setShown(step?.id);
+  const [shown, setShown] = useState(step);
+  const [last, setLast] = useState(step);
+  if (step !== last) {
+    setLast(step);
+    setShown(step);
   }
   const details = query.data;
-  const ask = (title: string, verb: string, body: BatchAction, line?: string) =>
-    change({ title, verb, run: () => requestOf(batch, body), cli: line === undefined ? undefined : () => line, curl: () => curl("POST", `/v1/batches/${batch}/requests`, body) });
+  const ask = (title: string, verb: string, body: BatchAction, line: string) =>
+    change({ title, verb, run: () => requestOf(batch, body), cli: () => line, curl: () => curl("POST", `/v1/batches/${batch}/requests`, body) });
   return (
-    <aside aria-label={`Member ${member.member_key}`} className="w-96 shrink-0 overflow-auto border-l border-line bg-panel p-4">
+    <aside aria-label={`Member ${member.member_key}`} className="w-96 shrink-0 overflow-auto border-l border-line bg-panel p-4 max-md:fixed max-md:inset-y-0 max-md:right-0 max-md:z-30 max-md:w-[88vw] max-md:shadow-pop">
       <div className="mb-3 flex items-center gap-2">
         <h2 className="min-w-0 flex-1 truncate text-base font-semibold" title={member.member_key}>{member.member_key}</h2>
         <Button look="ghost" icon="close" aria-label="Close" onClick={onClose} />
@@ -41,7 +44,7 @@ export function MemberPanel({ batch, member, step, onClose }: { batch: number; m
           {mayChange && (
             <div className="flex flex-wrap gap-2">
               {details.status === "failed" && <Button onClick={() => ask("Retry this member", "Retry", { action: "retry_members", batch_member_ids: [member.id], from: "step" }, cli("member", "retry", String(batch), String(member.id)))}>Retry</Button>}
-              {details.status === "active" && <Button look="danger" onClick={() => ask("Cancel this member", "Cancel it", { action: "cancel_member", batch_member_id: member.id })}>Cancel it</Button>}
+              {details.status === "active" && <Button look="danger" onClick={() => ask("Cancel this member", "Cancel it", { action: "cancel_member", batch_member_id: member.id }, cli("member", "cancel", String(batch), String(member.id)))}>Cancel it</Button>}
             </div>
           )}
           <Json value={{ ...details.data, ...details.worker_data }} label="Data" />
@@ -62,7 +65,7 @@ export function MemberPanel({ batch, member, step, onClose }: { batch: number; m
   );
 }
 
-function StepDetail({ batch, step, onAsk }: { batch: number; step: Step; onAsk?: (title: string, verb: string, body: BatchAction) => void }) {
+function StepDetail({ batch, step, onAsk }: { batch: number; step: Step; onAsk?: (title: string, verb: string, body: BatchAction, line: string) => void }) {
   const why = useQuery({
     queryKey: ["batch", batch, "explain", step.id],
     enabled: OPEN.includes(step.status),
@@ -86,8 +89,8 @@ function StepDetail({ batch, step, onAsk }: { batch: number; step: Step; onAsk?:
       {step.result_json && <Json value={parseJson(step.result_json).value ?? step.result_json} label="Result" />}
       {onAsk && OPEN.includes(step.status) && (
         <div className="flex gap-2">
-          <Button onClick={() => onAsk("Skip this step", "Skip it", { action: "skip_step", step_execution_id: step.id })}>Skip</Button>
-          <Button look="danger" onClick={() => onAsk("Cancel this step", "Cancel it", { action: "cancel_step", step_execution_id: step.id })}>Cancel</Button>
+          <Button onClick={() => onAsk("Skip this step", "Skip it", { action: "skip_step", step_execution_id: step.id }, cli("batch", "skip-step", String(batch), String(step.id)))}>Skip</Button>
+          <Button look="danger" onClick={() => onAsk("Cancel this step", "Cancel it", { action: "cancel_step", step_execution_id: step.id }, cli("batch", "cancel-step", String(batch), String(step.id)))}>Cancel</Button>
         </div>
       )}
     </div>

@@ -1,6 +1,6 @@
 import { type BatchDetails, type Phase, requestOf } from "../../api/runbooks";
 import { useMay } from "../../api/me";
-import { curl } from "../../lib/command";
+import { cli, curl } from "../../lib/command";
 import { count } from "../../lib/format";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
@@ -49,15 +49,20 @@ function Counts({ counts }: { counts: Record<string, number> }) {
   );
 }
 
+type PhaseAction = "approve_phase" | "reject_phase" | "resume_phase" | "skip_phase" | "cancel_phase";
+
+/** The verbs of `segno batch`. */
+const VERBS: Record<PhaseAction, string> = { approve_phase: "approve", reject_phase: "reject", resume_phase: "resume-phase", skip_phase: "skip-phase", cancel_phase: "cancel-phase" };
+
 function PhaseMenu({ batch, phase }: { batch: BatchDetails; phase: Phase }) {
   const change = useChange();
   const mayChange = useMay("operate");
   if (!mayChange || ["completed", "skipped", "superseded"].includes(phase.status)) return null;
-  const ask = (action: "approve_phase" | "reject_phase" | "resume_phase" | "skip_phase" | "cancel_phase", verb: string) => () => {
+  const ask = (action: PhaseAction, verb: string) => () => {
     const body = { action, phase_execution_id: phase.id };
     change({
       title: `${verb} the phase ${phase.phase_name}`, verb, isDangerous: action !== "approve_phase" && action !== "resume_phase",
-      run: () => requestOf(batch.id, body), curl: () => curl("POST", `/v1/batches/${batch.id}/requests`, body),
+      run: () => requestOf(batch.id, body), cli: () => cli("batch", VERBS[action], String(batch.id), phase.phase_name), curl: () => curl("POST", `/v1/batches/${batch.id}/requests`, body),
     });
   };
   const isHeld = phase.approval_requested_at !== undefined && phase.approval_requested_at !== null && !phase.approved_at;

@@ -14,12 +14,12 @@ import { Span, Time } from "../../ui/time";
 import { PublishDialog } from "./publish-dialog";
 
 export const RUNS: Column<Run>[] = [
-  { id: "status", name: "Status", width: "120px", cell: (row) => <Status status={row.is_paused ? "paused" : row.status} /> },
-  { id: "dag", name: "DAG", width: "minmax(130px,1fr)", cell: (row) => <Link to="/dags/$name" params={{ name: row.dag }} search={{}} className="font-medium hover:underline">{row.dag}</Link> },
+  { id: "status", name: "Status", width: "120px", cell: (row) => <Status status={row.is_paused ? "paused" : row.status} />, sort: (row) => row.status },
+  { id: "dag", name: "DAG", width: "minmax(130px,1fr)", cell: (row) => <Link to="/dags/$name" params={{ name: row.dag }} search={{}} className="font-medium hover:underline">{row.dag}</Link>, sort: (row) => row.dag },
   { id: "id", name: "Run", width: "minmax(160px,1.4fr)", cell: (row) => <Link to="/runs/$id" params={{ id: row.id }} search={{}} className="hover:underline" title={row.id}>{row.run_key ?? row.id}</Link> },
   { id: "tasks", name: "Tasks", width: "150px", cell: (row) => <Tasks run={row} /> },
   { id: "trigger", name: "Trigger", width: "110px", cell: (row) => <span className="text-dim">{row.trigger?.kind}</span> },
-  { id: "at", name: "Triggered", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.triggered_at} /></span> },
+  { id: "at", name: "Triggered", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.triggered_at} /></span>, sort: (row) => Date.parse(row.triggered_at) },
   { id: "took", name: "Duration", width: "90px", right: true, cell: (row) => <Span from={row.triggered_at} until={row.completed_at} ended={isOver(row.status)} /> },
   { id: "why", name: "What happened", width: "minmax(140px,1.4fr)", cell: (row) => <span className="text-bad" title={row.reason ?? undefined}>{row.status === "succeeded" ? "" : row.reason}</span> },
 ];
@@ -38,10 +38,10 @@ function Tasks({ run }: { run: Run }) {
 
 const DAGS: Column<Dag>[] = [
   { id: "status", name: "Status", width: "110px", cell: (row) => <Status status={row.is_paused ? "paused" : "active"} /> },
-  { id: "name", name: "DAG", width: "minmax(150px,1fr)", cell: (row) => <Link to="/dags/$name" params={{ name: row.name }} search={{}} className="font-medium hover:underline">{row.name}</Link> },
+  { id: "name", name: "DAG", width: "minmax(150px,1fr)", cell: (row) => <Link to="/dags/$name" params={{ name: row.name }} search={{}} className="font-medium hover:underline">{row.name}</Link>, sort: (row) => row.name },
   { id: "description", name: "Description", width: "minmax(200px,2fr)", cell: (row) => <span className="text-dim" title={row.description ?? undefined}>{row.description}</span> },
   { id: "version", name: "Version", width: "80px", right: true, cell: (row) => row.active_version },
-  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span> },
+  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span>, sort: (row) => Date.parse(row.updated_at) },
 ];
 
 type View = "runs" | "dags" | "backfills";

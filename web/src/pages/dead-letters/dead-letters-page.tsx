@@ -20,12 +20,12 @@ import { Time } from "../../ui/time";
 type Letter = Schemas["DeadLetter"];
 
 const COLUMNS: Column<Letter>[] = [
-  { id: "what", name: "What", width: "100px", cell: (row) => <Badge tone="bad">{row.what}</Badge> },
-  { id: "name", name: "Name", width: "minmax(120px,1fr)", cell: (row) => <span className="font-medium">{row.name}</span> },
-  { id: "instance", name: "Instance", width: "minmax(180px,1.5fr)", cell: (row) => <Link to="/instances/$id" params={{ id: row.instance }} search={{}} className="hover:underline"><Id id={row.instance} /></Link> },
+  { id: "what", name: "What", width: "100px", cell: (row) => <Badge tone="bad">{row.what}</Badge>, sort: (row) => row.what },
+  { id: "name", name: "Name", width: "minmax(120px,1fr)", cell: (row) => <span className="font-medium">{row.name}</span>, sort: (row) => row.name },
+  { id: "instance", name: "Instance", width: "minmax(180px,1.5fr)", cell: (row) => <Link to="/instances/$id" params={{ id: row.instance }} search={{}} className="hover:underline"><Id id={row.instance} /></Link>, sort: (row) => row.instance },
   { id: "reason", name: "Why", width: "minmax(200px,2fr)", cell: (row) => <span className="text-bad" title={row.reason}>{row.reason}</span> },
-  { id: "deliveries", name: "Deliveries", width: "90px", right: true, cell: (row) => row.deliveries },
-  { id: "at", name: "Given up", width: "120px", cell: (row) => <Time at={row.given_up_at} /> },
+  { id: "deliveries", name: "Deliveries", width: "90px", right: true, cell: (row) => row.deliveries, sort: (row) => row.deliveries },
+  { id: "at", name: "Given up", width: "120px", cell: (row) => <Time at={row.given_up_at} />, sort: (row) => Date.parse(row.given_up_at) },
 ];
 
 /** Messages, turns and activities that were given up. */

@@ -71,7 +71,11 @@ function pageOf(problem: Problem): string {
   return PAGES.includes(name) ? `/${name}` : "/";
 }
 
-function searchOf(problem: Problem): { q?: string } {
+/** The part of the administration that shows a problem of the server. */
+const PARTS: Partial<Record<Problem["kind"], string>> = { nodes: "nodes", clock: "nodes", store: "store" };
+
+function searchOf(problem: Problem): { q?: string; tab?: string } {
+  if (pageOf(problem) === "/admin") return { tab: PARTS[problem.kind] };
   const text = Object.entries(problem.link.filter).map(([field, value]) => `${field}:${value}`).join(" ");
   return text === "" ? {} : { q: text };
 }

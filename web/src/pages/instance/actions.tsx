@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, data } from "../../api/client";
-import { type Instance, hasEnded, nameOf } from "../../api/instances";
+import { type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
 import { useMay } from "../../api/me";
 import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
@@ -9,6 +9,7 @@ import { toast } from "../../shell/toasts";
 import { Button } from "../../ui/button";
 import { copyText } from "../../ui/copy";
 import { Menu, type MenuItem } from "../../ui/menu";
+import { RestartDialog } from "./restart";
 import { SendDialog } from "./send";
 
 /** What can be done with an instance. Changes ask before, and show the same as a command. */
@@ -17,6 +18,9 @@ export function InstanceActions({ instance }: { instance: Instance }) {
   const navigate = useNavigate();
   const mayChange = useMay("operate");
   const [sending, setSending] = useState<"signal" | "mailbox">();
+  const [isRestarting, setIsRestarting] = useState(false);
+  const explanation = useExplanation(instance.id, mayChange && !hasEnded(instance.status)).data;
+  const waitsForAttempt = explanation?.waits.some((wait) => wait.kind === "activity" && wait.state === "delayed") ?? false;
   const { id } = instance;
   const params = { path: { id } };
   const path = `/v1/instances/${encodeURIComponent(id)}`;
@@ -43,11 +47,18 @@ export function InstanceActions({ instance }: { instance: Instance }) {
       run: () => data(api.POST("/v1/instances/{id}/resume", { params })),
       done: "Resumed", cli: () => cli("resume", id), curl: () => curl("POST", `${path}/resume`),
     });
+  const retry = () =>
+    change({
+      title: "Retry now", verb: "Retry it now", takesReason: true,
+      description: "Activities that wait for their next attempt run at once. Their attempts count as before, and timers keep their time.",
+      run: (reason) => data(api.POST("/v1/instances/{id}/retry", { params, body: { reason } })),
+      done: "The next attempt was called", cli: (reason) => cli("retry", id, ...withReason(reason)), curl: (reason) => curl("POST", `${path}/retry`, { reason }),
+    });
   const restart = () =>
     change({
-      title: "Restart this instance", verb: "Restart it", description: "Its next execution begins with the input of the last start. Earlier executions stay.",
-      run: () => data(api.POST("/v1/instances/{id}/restart", { params, body: {} })),
-      done: "Restarted", cli: () => cli("restart", id), curl: () => curl("POST", `${path}/restart`, {}),
+      title: "Restart this instance", verb: "Restart it", takesReason: true, description: "Its next execution begins with the input of the last start. Earlier executions stay.",
+      run: (reason) => data(api.POST("/v1/instances/{id}/restart", { params, body: { reason } })),
+      done: "Restarted", cli: (reason) => cli("restart", id, ...withReason(reason)), curl: (reason) => curl("POST", `${path}/restart`, { reason }),
     });
   const remove = () =>
     change({
@@ -72,7 +83,7 @@ export function InstanceActions({ instance }: { instance: Instance }) {
     ...copies,
     "line",
     { name: "Start again with changed input…", onSelect: again },
-    ...(isOpen ? [] : [{ name: "Restart…", onSelect: restart }]),
+    ...(isOpen ? [] : [{ name: "Restart…", onSelect: restart }, { name: "Restart with another input…", onSelect: () => setIsRestarting(true) }]),
     "line",
     { name: "Delete…", danger: true, onSelect: remove },
   ];
@@ -88,11 +99,13 @@ export function InstanceActions({ instance }: { instance: Instance }) {
           ]}
         />
       )}
+      {waitsForAttempt && <Button icon="refresh" onClick={retry}>Retry now</Button>}
       {instance.status === "paused" && <Button look="primary" icon="play" onClick={resume}>Resume</Button>}
       {isOpen && instance.status !== "paused" && <Button icon="pause" onClick={pause}>Pause</Button>}
       {isOpen && <Button icon="stop" onClick={cancel}>Cancel</Button>}
       {!isOpen && <Button icon="refresh" onClick={restart}>Restart</Button>}
       <Menu label="More" trigger={<Button icon="more" aria-label="More" />} items={items} />
+      {isRestarting && <RestartDialog instance={instance} onClose={() => setIsRestarting(false)} />}
       {sending && <SendDialog id={id} channel={sending} onClose={() => setSending(undefined)} />}
     </>
   );

@@ -103,7 +103,7 @@ function Waits({ explanation: { waits, complete } }: { explanation: Explanation 
           <span className="text-text"><Prose text={wait.detail} /></span>
           <span>since <Time at={wait.since} /></span>
           {wait.until && <span>{wait.state === "held" ? "lease until" : "until"} <Time at={wait.until} /></span>}
-          {wait.attempt !== undefined && wait.attempt > 1 && <span>attempt {wait.attempt}</span>}
+          {(wait.attempt ?? 0) > 1 && <span>attempt {wait.attempt}</span>}
           {wait.child && <Link to="/instances/$id" params={{ id: wait.child }} search={{}} className="text-accent-text hover:underline">open the child</Link>}
         </li>
       ))}

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, data } from "../../api/client";
 import { useHistory, useInstance } from "../../api/instances";
+import { useOrchestrations } from "../../api/server";
 import { cli, curl } from "../../lib/command";
 import { parseJson } from "../../lib/input";
 import { toast } from "../../shell/toasts";
@@ -9,6 +10,7 @@ import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
 import { Dialog } from "../../ui/dialog";
 import { AreaField, TextField } from "../../ui/field";
+import { type JsonSchema, SchemaForm, hasForm } from "../../ui/schema-form";
 import { messageOf } from "../../ui/states";
 
 /** Raises a signal or puts a message into a mailbox; names that the instance waits for are offered. */
@@ -20,6 +22,7 @@ export function SendDialog({ id, channel, onClose }: { id: string; channel: "sig
   const [error, setError] = useState<string>();
   const shown = name ?? awaited[0] ?? "";
   const parsed = parseJson(text);
+  const schema = useMessageSchema(id, shown);
   const verb = channel === "signal" ? "raise" : "enqueue";
   const body = { name: shown, data: parsed.value };
 
@@ -53,10 +56,20 @@ export function SendDialog({ id, channel, onClose }: { id: string; channel: "sig
     >
       <form className="flex flex-col gap-3" onSubmit={(event) => { event.preventDefault(); void submit(); }}>
         <TextField name="Name" value={shown} onChange={setName} list={awaited} autoFocus hint={awaited.length > 0 ? `It waits for: ${awaited.join(", ")}` : undefined} />
+        {hasForm(schema) && parsed.problem === undefined && (
+          <SchemaForm schema={schema} value={typeof parsed.value === "object" && parsed.value !== null ? (parsed.value as Record<string, unknown>) : {}} onChange={(value) => setText(JSON.stringify(value, null, 2))} />
+        )}
         <AreaField name="Data, JSON" value={text} onChange={setText} error={parsed.problem ?? error} />
       </form>
     </Dialog>
   );
+}
+
+/** What the orchestration says that a signal or mailbox takes. */
+function useMessageSchema(id: string, name: string): JsonSchema | undefined {
+  const orchestration = useInstance(id).data?.orchestration;
+  const known = useOrchestrations().data?.orchestrations.find((each) => each.name === orchestration);
+  return known?.messages?.[name] as JsonSchema | undefined;
 }
 
 function useAwaited(id: string, channel: string): string[] {

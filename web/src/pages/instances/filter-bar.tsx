@@ -1,18 +1,28 @@
 import { useEffect, useState } from "react";
 import { STATUSES, parseTerms, withField, withoutTerm } from "../../lib/filter";
+import { count } from "../../lib/format";
 import { inputLook } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { StatusMark } from "../../ui/status";
 import { Menu } from "../../ui/menu";
 import { Button } from "../../ui/button";
 
-type Props = { text: string; onChange: (text: string) => void; problems: string[]; functions: string[]; orchestrations: string[] };
+type Props = {
+  text: string;
+  onChange: (text: string) => void;
+  problems: string[];
+  functions: string[];
+  orchestrations: string[];
+  /** How many there are in each state, where that is known; `note` is its limit. */
+  counts?: { of: Map<string, number>; note?: string };
+  children?: React.ReactNode;
+};
 
 const TYPING_MS = 300;
 const SPANS = ["5m", "1h", "1d", "7d"];
 
 /** The filter as text, as chips, and as menus; all three are the same words in the address. */
-export function FilterBar({ text, onChange, problems, functions, orchestrations }: Props) {
+export function FilterBar({ text, onChange, problems, functions, orchestrations, counts, children }: Props) {
   const [draft, setDraft] = useState(text);
   useEffect(() => setDraft(text), [text]);
   useEffect(() => {
@@ -62,6 +72,7 @@ export function FilterBar({ text, onChange, problems, functions, orchestrations 
             ...SPANS.map((span) => ({ name: `In the last ${span}`, onSelect: () => onChange(withField(text, "started", `<${span}`)) })),
           ]}
         />
+        {children}
       </div>
       <div className="flex flex-wrap items-center gap-1.5">
         {STATUSES.map((status) => (
@@ -74,8 +85,10 @@ export function FilterBar({ text, onChange, problems, functions, orchestrations 
           >
             <StatusMark status={status} />
             {status}
+            {counts && <span className="text-faint tabular-nums" title={counts.note}>{count(counts.of.get(status) ?? 0)}</span>}
           </button>
         ))}
+        {counts?.note && <span className="text-xs text-faint">{counts.note}</span>}
         {terms.filter((term) => term.field !== "status").map((term) => (
           <span key={term.text} className="inline-flex h-6 items-center gap-1 rounded-full bg-mute-bg pr-1 pl-2 text-xs">
             {term.field === "id" ? `id begins with ${term.value}` : term.text}

@@ -2,12 +2,13 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, data } from "../../api/client";
-import { type Instance, nameOf, useInstances } from "../../api/instances";
+import { type Instance, nameOf, useCounts, useInstances } from "../../api/instances";
 import { onChanges } from "../../api/live";
 import { useMay } from "../../api/me";
+import { useOrchestrations } from "../../api/server";
 import { useAddress } from "../../lib/address";
-import { type InstanceQuery, flagsOf, parseFilter } from "../../lib/filter";
-import { plural } from "../../lib/format";
+import { type InstanceQuery, countable, flagsOf, parseFilter } from "../../lib/filter";
+import { count, plural } from "../../lib/format";
 import { useStored } from "../../lib/storage";
 import { Button } from "../../ui/button";
 import { ListMenu } from "../../ui/list-menu";
@@ -18,6 +19,7 @@ import { Empty, Unready } from "../../ui/states";
 import { Table } from "../../ui/table";
 import { type BulkAction, BulkDialog } from "./bulk";
 import { COLUMNS, SHOWN_AT_FIRST } from "./columns";
+import { Counts } from "./counts";
 import { FilterBar } from "./filter-bar";
 import { useSelection } from "./selection";
 import { Views } from "./views";
@@ -25,7 +27,7 @@ import { Views } from "./views";
 const ACTIONS: BulkAction[] = ["cancel", "pause", "resume", "retry", "restart", "delete"];
 
 export function InstancesPage() {
-  const [{ q = "" }, setAddress] = useAddress();
+  const [{ q = "", view }, setAddress] = useAddress();
   const setText = useCallback((text: string) => setAddress({ q: text || undefined }), [setAddress]);
   const opened = useRef(Date.now());
   const filter = useMemo(() => parseFilter(q, opened.current), [q]);
@@ -38,6 +40,7 @@ export function InstancesPage() {
   const navigate = useNavigate();
   const mayChange = useMay("operate");
   const names = useNames();
+  const states = useStateCounts(filter.query);
 
   return (
     <Page
@@ -66,7 +69,10 @@ export function InstancesPage() {
       }
     >
       <div className="flex h-full flex-col">
-        <FilterBar text={q} onChange={setText} problems={filter.problems} {...names} />
+        <FilterBar text={q} onChange={setText} problems={filter.problems} counts={states} {...names}>
+          <Button aria-pressed={view === "counts"} className={view === "counts" ? "border-accent! bg-selected!" : ""} onClick={() => setAddress({ view: view === "counts" ? undefined : "counts" })}>Counts</Button>
+        </FilterBar>
+        {view === "counts" && <Counts text={q} query={filter.query} onChange={setText} />}
         <div className="relative min-h-0 flex-1">
           {fresh.count > 0 && (
             <button
@@ -124,6 +130,13 @@ export function InstancesPage() {
   );
 }
 
+/** How many there are in each state, whatever states the filter has. */
+function useStateCounts({ status: _, ...query }: InstanceQuery) {
+  const { data: counted } = useCounts("status", query);
+  if (!counted || countable(query) === undefined) return undefined;
+  return { of: new Map(counted.counts.map((each) => [each.name, each.count])), note: counted.truncated ? `of the newest ${count(counted.examined)}` : undefined };
+}
+
 /** A row of an export: what the list shows, without inputs and results. */
 function exported(row: Instance) {
   const { id, status, kind, created_at, completed_at, labels } = row;
@@ -177,9 +190,9 @@ function useFreshRows(text: string) {
 
 function useNames() {
   const functions = useQuery({ queryKey: ["functions", "names"], queryFn: () => data(api.GET("/v1/functions")) });
-  const system = useQuery({ queryKey: ["system"], queryFn: () => data(api.GET("/v1/system")) });
+  const orchestrations = useOrchestrations();
   return {
     functions: functions.data?.functions.map((each) => each.name) ?? [],
-    orchestrations: Object.keys(system.data?.orchestrations ?? {}),
+    orchestrations: orchestrations.data?.orchestrations.map((each) => each.name) ?? [],
   };
 }

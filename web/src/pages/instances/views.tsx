@@ -12,14 +12,15 @@ const ALWAYS: [string, string][] = [
 
 /** Filters with a name: a few that are always there, and those that the tenant has saved. */
 export function Views({ text, onOpen }: { text: string; onOpen: (text: string) => void }) {
-  const { isServed, saved, save, remove } = useSaved("view", "instances");
+  const { saved, save, remove } = useSaved("view", "instances");
   const [isNaming, setIsNaming] = useState(false);
   const open = saved.find((view) => view.text === text);
   const items: MenuItem[] = [
     ...ALWAYS.map(([name, filter]) => ({ name, checked: filter === text, onSelect: () => onOpen(filter) })),
     ...(saved.length > 0 ? (["line"] as const) : []),
     ...saved.map((view) => ({ name: view.name, checked: view.text === text, onSelect: () => onOpen(view.text) })),
-    ...(isServed ? (["line", { name: "Save this filter…", disabled: text === "", onSelect: () => setIsNaming(true) }] as const) : []),
+    "line",
+    { name: "Save this filter…", disabled: text === "", onSelect: () => setIsNaming(true) },
     ...(open ? [{ name: `Remove “${open.name}”`, danger: true, onSelect: () => void remove(open.name) }] : []),
   ];
   return (

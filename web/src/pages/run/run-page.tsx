@@ -2,6 +2,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useState } from "react";
 import type { Schemas } from "../../api/client";
 import { type RunTask, criticalPath, isOver, useRun, useTasks } from "../../api/dags";
+import { useMay } from "../../api/me";
 import { useAddress } from "../../lib/address";
 import { Icon } from "../../ui/icon";
 import { Json } from "../../ui/json";
@@ -10,6 +11,7 @@ import { Badge, Status } from "../../ui/status";
 import { Loading, Unready } from "../../ui/states";
 import { Tabs } from "../../ui/tabs";
 import { Span, Time } from "../../ui/time";
+import { Audit } from "../admin/audit-list";
 import { Gantt } from "./gantt";
 import { RunActions } from "./run-actions";
 import { TaskPanel } from "./task-panel";
@@ -21,6 +23,7 @@ const TASK_OVER = ["skipped", "cancelled", "failed", "succeeded"];
 export function RunPage() {
   const { id } = useParams({ strict: false }) as { id: string };
   const [{ tab = "graph" }, setAddress] = useAddress();
+  const isAdmin = useMay("admin");
   const query = useRun(id);
   const run = query.data;
   const tasks = useTasks(id, run !== undefined && !isOver(run.status));
@@ -49,6 +52,7 @@ export function RunPage() {
               { id: "graph", name: "Graph", content: <RunGraph tasks={tasks.rows} critical={critical} onOpen={setOpen} /> },
               { id: "gantt", name: "Gantt", content: <Gantt run={run} tasks={tasks.rows} critical={critical} onOpen={setOpen} /> },
               { id: "params", name: "Parameters", content: <div className="p-5"><Json value={run.params ?? {}} label="Parameters" /></div> },
+              ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/runs/${id}`} /> }] : []),
             ]}
           />
           {open && <TaskPanel run={run} task={open} onClose={() => setOpen(undefined)} />}

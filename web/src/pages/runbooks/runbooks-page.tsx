@@ -3,6 +3,7 @@ import { type Batch, type Runbook, useBatches, useRunbooks } from "../../api/run
 import { useMay } from "../../api/me";
 import { useAddress } from "../../lib/address";
 import { count } from "../../lib/format";
+import { millis } from "../../lib/time";
 import { Button } from "../../ui/button";
 import { ListPage } from "../../ui/list-page";
 import { Status } from "../../ui/status";
@@ -10,21 +11,21 @@ import type { Column } from "../../ui/table";
 import { Time } from "../../ui/time";
 
 const RUNBOOKS: Column<Runbook>[] = [
-  { id: "name", name: "Runbook", width: "minmax(160px,1fr)", cell: (row) => <Link to="/runbooks/$name" params={{ name: row.name }} search={{}} className="font-medium hover:underline">{row.name}</Link> },
+  { id: "name", name: "Runbook", width: "minmax(160px,1fr)", cell: (row) => <Link to="/runbooks/$name" params={{ name: row.name }} search={{}} className="font-medium hover:underline">{row.name}</Link>, sort: (row) => row.name },
   { id: "description", name: "Description", width: "minmax(200px,2fr)", cell: (row) => <span className="text-dim" title={row.description ?? undefined}>{row.description}</span> },
-  { id: "version", name: "Version", width: "80px", right: true, cell: (row) => row.active_version },
+  { id: "version", name: "Version", width: "80px", right: true, cell: (row) => row.active_version, sort: (row) => row.active_version },
   { id: "automation", name: "Query", width: "150px", cell: (row) => (row.automation?.enabled ? <span>on, next <Time at={row.automation.next_run_at} /></span> : <span className="text-faint">off</span>) },
-  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span> },
+  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span>, sort: (row) => Date.parse(row.updated_at) },
 ];
 
 export const BATCHES: Column<Batch>[] = [
-  { id: "status", name: "Status", width: "130px", cell: (row) => <Status status={row.paused_at ? "paused" : row.status} /> },
-  { id: "id", name: "Batch", width: "minmax(160px,1fr)", cell: (row) => <Link to="/batches/$id" params={{ id: String(row.id) }} search={{}} className="font-medium hover:underline">{row.runbook_name} #{row.id}</Link> },
+  { id: "status", name: "Status", width: "130px", cell: (row) => <Status status={row.paused_at ? "paused" : row.status} />, sort: (row) => row.status },
+  { id: "id", name: "Batch", width: "minmax(160px,1fr)", cell: (row) => <Link to="/batches/$id" params={{ id: String(row.id) }} search={{}} className="font-medium hover:underline">{row.runbook_name} #{row.id}</Link>, sort: (row) => row.id },
   { id: "version", name: "Version", width: "80px", right: true, cell: (row) => row.runbook_version },
-  { id: "members", name: "Members", width: "90px", right: true, cell: (row) => count(row.member_counts.active) },
-  { id: "failed", name: "Failed", width: "80px", right: true, cell: (row) => <span className={row.member_counts.failed > 0 ? "text-bad" : "text-faint"}>{count(row.member_counts.failed)}</span> },
-  { id: "start", name: "Start", width: "130px", cell: (row) => <Time at={row.batch_start_time} /> },
-  { id: "detected", name: "Created", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.detected_at} /></span> },
+  { id: "members", name: "Members", width: "90px", right: true, cell: (row) => count(row.member_counts.active), sort: (row) => row.member_counts.active },
+  { id: "failed", name: "Failed", width: "80px", right: true, cell: (row) => <span className={row.member_counts.failed > 0 ? "text-bad" : "text-faint"}>{count(row.member_counts.failed)}</span>, sort: (row) => row.member_counts.failed },
+  { id: "start", name: "Start", width: "130px", cell: (row) => <Time at={row.batch_start_time} />, sort: (row) => millis(row.batch_start_time) },
+  { id: "detected", name: "Created", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.detected_at} /></span>, sort: (row) => Date.parse(row.detected_at) },
   { id: "why", name: "What happened", width: "minmax(160px,1.5fr)", cell: (row) => <span className="text-dim">{row.error_message ?? row.pause_reason}</span> },
 ];
 

@@ -1,9 +1,11 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import type { Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { type Summary, targetOf, useRecurringList } from "../../api/recurring";
 import { classes } from "../../lib/classes";
 import { count } from "../../lib/format";
+import { fullTime, millis } from "../../lib/time";
 import { Button } from "../../ui/button";
 import { ListPage } from "../../ui/list-page";
 import { Badge, Status, toneOf } from "../../ui/status";
@@ -12,25 +14,26 @@ import { Time } from "../../ui/time";
 import { ScheduleDialog } from "./schedule-dialog";
 
 const COLUMNS: Column<Summary>[] = [
-  { id: "status", name: "Status", width: "100px", cell: (row) => <Status status={row.status} /> },
-  { id: "name", name: "Schedule", width: "minmax(150px,1fr)", cell: (row) => <Link to="/schedules/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">{row.name ?? row.id}</Link> },
+  { id: "status", name: "Status", width: "100px", cell: (row) => <Status status={row.status} />, sort: (row) => row.status },
+  { id: "name", name: "Schedule", width: "minmax(150px,1fr)", cell: (row) => <Link to="/schedules/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">{row.name ?? row.id}</Link>, sort: (row) => row.name ?? row.id },
   { id: "schedule", name: "When", width: "minmax(260px,2fr)", cell: (row) => <span title={[row.schedule, row.cron_expr].filter(Boolean).join("\n")}>{row.schedule}</span> },
-  { id: "runs", name: "Runs", width: "minmax(100px,.8fr)", cell: targetOf },
-  { id: "next", name: "Next", width: "120px", cell: (row) => <Time at={row.next_execution_at} /> },
-  { id: "last", name: "Last", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.last_executed_at} /></span> },
-  { id: "recent", name: "Last outcomes", width: "120px", cell: (row) => <Dots outcomes={row.recent ?? []} /> },
-  { id: "count", name: "Count", width: "80px", right: true, cell: (row) => count(row.execution_count) },
+  { id: "runs", name: "Runs", width: "minmax(100px,.8fr)", cell: targetOf, sort: (row) => targetOf(row) },
+  { id: "next", name: "Next", width: "120px", cell: (row) => <Time at={row.next_execution_at} />, sort: (row) => millis(row.next_execution_at) },
+  { id: "last", name: "Last", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.last_executed_at} /></span>, sort: (row) => millis(row.last_executed_at) },
+  { id: "recent", name: "Last outcomes", width: "120px", cell: (row) => <Dots recent={row.recent ?? []} /> },
+  { id: "count", name: "Count", width: "80px", right: true, cell: (row) => count(row.execution_count), sort: (row) => row.execution_count },
   { id: "labels", name: "Labels", width: "minmax(100px,.8fr)", cell: (row) => <span className="flex gap-1">{Object.entries(row.labels).map(([key, value]) => <Badge key={key}>{key}={value}</Badge>)}</span> },
 ];
 
 const COLOURS = { good: "bg-good", bad: "bg-bad", warn: "bg-warn", info: "bg-info", mute: "bg-mute" };
 
-/** The last outcomes as dots, the newest at the right. */
-export function Dots({ outcomes }: { outcomes: string[] }) {
-  if (outcomes.length === 0) return null;
+/** The last occurrences as dots, the newest at the right; a failure is a square on its corner. */
+function Dots({ recent }: { recent: Schemas["RecentOccurrence"][] }) {
+  if (recent.length === 0) return <span className="text-faint">–</span>;
+  const outcomes = recent.map((each) => ({ word: each.outcome ?? (each.decision === "fired" ? "running" : each.decision), time: each.time })).reverse();
   return (
-    <span role="img" aria-label={`Last outcomes: ${outcomes.join(", ")}`} className="inline-flex items-center gap-1">
-      {outcomes.map((outcome, index) => <span key={index} title={outcome} className={classes("size-2 rounded-full", COLOURS[toneOf(outcome)], outcome === "failed" && "rounded-none rotate-45")} />)}
+    <span role="img" aria-label={`Last outcomes: ${outcomes.map((each) => each.word).join(", ")}`} className="inline-flex items-center gap-1">
+      {outcomes.map(({ word, time }) => <span key={time} title={`${word}, ${fullTime(Date.parse(time))}`} className={classes("size-2 rounded-full", COLOURS[toneOf(word)], word === "failed" && "rotate-45 rounded-none")} />)}
     </span>
   );
 }

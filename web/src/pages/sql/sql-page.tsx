@@ -29,7 +29,7 @@ export function SqlPage() {
   const [text, setText] = useState(q ?? FIRST);
   const [isNaming, setIsNaming] = useState(false);
   const catalogue = useQuery({ queryKey: ["sql"], staleTime: Number.POSITIVE_INFINITY, queryFn: () => data(api.GET("/v1/sql")) });
-  const { isServed, saved, save, remove } = useSaved("query", "sql");
+  const { saved, save, remove } = useSaved("query", "sql");
   const run = useMutation({
     mutationFn: async (query: string) => {
       setAddress({ q: query });
@@ -42,7 +42,8 @@ export function SqlPage() {
     ...(catalogue.data?.shipped ?? []).map((each) => ({ name: each.name, onSelect: () => setText(each.query) })),
     ...(saved.length > 0 ? (["line"] as const) : []),
     ...saved.map((each) => ({ name: each.name, onSelect: () => setText(each.text) })),
-    ...(isServed ? (["line", { name: "Save this query…", onSelect: () => setIsNaming(true) }] as const) : []),
+    "line",
+    { name: "Save this query…", onSelect: () => setIsNaming(true) },
     ...(open ? [{ name: `Remove “${open.name}”`, danger: true, onSelect: () => void remove(open.name) }] : []),
   ];
   const answer = run.data;

@@ -5,6 +5,7 @@ import { api, data, type Schemas } from "../../api/client";
 import { historyOf } from "../../api/instances";
 import { useMay } from "../../api/me";
 import { useScope } from "../../api/scope";
+import { useOrchestrations } from "../../api/server";
 import { useAddress } from "../../lib/address";
 import { cli, curl } from "../../lib/command";
 import { parseJson } from "../../lib/input";
@@ -94,8 +95,11 @@ export function StartPage() {
 
 function useTargets(what: What): { name: string; schema?: JsonSchema }[] {
   const functions = useQuery({ queryKey: ["functions", "names"], queryFn: () => data(api.GET("/v1/functions")) });
-  const system = useQuery({ queryKey: ["system"], queryFn: () => data(api.GET("/v1/system")) });
-  if (what === "orchestration") return Object.keys(system.data?.orchestrations ?? {}).filter((name) => name !== "invoke").map((name) => ({ name }));
+  const orchestrations = useOrchestrations();
+  if (what === "orchestration") {
+    const known = orchestrations.data?.orchestrations ?? [];
+    return known.filter((each) => each.name !== "invoke").map((each) => ({ name: each.name, schema: (each.input_schema ?? undefined) as JsonSchema | undefined }));
+  }
   return (functions.data?.functions ?? []).map((each) => ({ name: each.name, schema: (each.declaration as { input_schema?: JsonSchema }).input_schema }));
 }
 

@@ -1,27 +1,50 @@
-import { useState } from "react";
+import { useMutation } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { api, data } from "../../api/client";
 import { type Hook, verificationOf } from "../../api/hooks";
+import { useMay } from "../../api/me";
+import { useScope } from "../../api/scope";
 import { quoted } from "../../lib/command";
+import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
 import { AreaField, TextField } from "../../ui/field";
+import { messageOf } from "../../ui/states";
 
-/** Signs a body in the browser, as the sender would, and makes the curl line. The secret goes nowhere. */
+/** Signs a body in the browser, as the sender would, makes the curl line, and asks the server whether the route takes it. The secret goes nowhere. */
 export function SignatureTester({ hook, url }: { hook: Hook; url: string }) {
   const kind = verificationOf(hook);
   const [secret, setSecret] = useState("");
   const [body, setBody] = useState('{"hello": "world"}');
   const [line, setLine] = useState("");
+  const [headers, setHeaders] = useState<string[]>();
   const [problem, setProblem] = useState<string>();
+  const mayTest = useMay("operate");
+  const { namespace } = useScope();
+  const test = useMutation({
+    mutationFn: (signed: string[]) =>
+      data(api.POST("/v1/hooks/{namespace}/{route}/test", {
+        params: { path: { namespace, route: hook.name } },
+        body: { body, headers: Object.fromEntries([...signed, "content-type: application/json"].map((header) => [header.slice(0, header.indexOf(":")), header.slice(header.indexOf(":") + 1).trim()])) },
+      })),
+  });
   const make = async (nextSecret: string, nextBody: string) => {
     setSecret(nextSecret);
     setBody(nextBody);
+    setHeaders(undefined);
+    test.reset();
     try {
-      const headers = await headersOf(kind, hook, nextSecret, nextBody);
+      const signed = await headersOf(kind, hook, nextSecret, nextBody);
       setProblem(undefined);
-      setLine(["curl", quoted(url), ...headers.flatMap((header) => ["-H", quoted(header)]), "-H", "'content-type: application/json'", "-d", quoted(nextBody)].join(" "));
+      setHeaders(signed);
+      setLine(["curl", quoted(url), ...signed.flatMap((header) => ["-H", quoted(header)]), "-H", "'content-type: application/json'", "-d", quoted(nextBody)].join(" "));
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }
   };
+  // Without a secret to wait for, the line is there at once.
+  useEffect(() => {
+    if (kind === "none") void make("", body);
+  }, [kind]);
   return (
     <div className="flex max-w-2xl flex-col gap-3 p-5">
       {kind !== "none" && <TextField name={`Secret (${kind})`} type="password" value={secret} onChange={(value) => void make(value, body)} hint="It is used on this page only, and neither stored nor sent." />}
@@ -30,9 +53,18 @@ export function SignatureTester({ hook, url }: { hook: Hook; url: string }) {
       {line && (
         <div className="rounded-md border border-line bg-bg p-3">
           <code className="block font-mono text-xs break-all whitespace-pre-wrap">{line}</code>
-          <Copy text={line}>Copy the curl line</Copy>
+          <div className="mt-2 flex flex-wrap items-center gap-2">
+            <Copy text={line}>Copy the curl line</Copy>
+            {mayTest && headers && <Button disabled={test.isPending} onClick={() => test.mutate(headers)}>Would the route take it?</Button>}
+          </div>
         </div>
       )}
+      {test.data && (
+        <p role="status" className={test.data.accepted ? "text-good" : "text-bad"}>
+          {test.data.accepted ? "The route would take this request now. Nothing was sent to it." : `The route would refuse it: ${test.data.detail ?? test.data.reason ?? "no reason is given"}`}
+        </p>
+      )}
+      {test.error && <p role="alert" className="text-bad">{messageOf(test.error)}</p>}
     </div>
   );
 }

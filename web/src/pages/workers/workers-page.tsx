@@ -6,7 +6,10 @@ import { cli, curl } from "../../lib/command";
 import { count } from "../../lib/format";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
+import { Figures } from "../../ui/figures";
+import { ListMenu } from "../../ui/list-menu";
 import { Page, Panel } from "../../ui/page";
+import { RowsTable } from "../../ui/rows-table";
 import { Badge, Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
@@ -19,17 +22,17 @@ export function WorkersPage() {
     <Page title="Workers and queues">
       <div className="mx-auto flex max-w-6xl flex-col gap-5 p-5">
         <Depths />
-        <Panel title="Pools">
+        <Panel title="Pools" aside={<ListMenu name="pools" rows={() => pools.rows} command={["pool", "list"]} path="/v1/pools" />}>
           {!pools.data ? <Unready query={pools} /> : (
-            <Rows names={["Pool", "State", "Workers", "In flight", "Rate", "Functions", "Last seen", ""]}>
+            <RowsTable names={["Pool", "State", "Workers", "In flight", "Rate", "Functions", "Last seen", ""]}>
               {pools.rows.map((pool) => <PoolRow key={pool.name} pool={pool} />)}
-            </Rows>
+            </RowsTable>
           )}
           {pools.data && pools.rows.length === 0 && <p className="p-4 text-dim">No pool is set, and no worker has announced one.</p>}
         </Panel>
-        <Panel title="Workers" aside={<span className="text-xs text-faint">heard of in the last two minutes</span>}>
+        <Panel title="Workers" aside={<span className="flex items-center gap-3"><span className="text-xs text-faint">heard of in the last two minutes</span><ListMenu name="workers" rows={() => workers.rows} command={["workers"]} path="/v1/workers" /></span>}>
           {!workers.data ? <Unready query={workers} /> : (
-            <Rows names={["Worker", "Node", "In flight", "Functions", "Tags", "Last seen"]}>
+            <RowsTable names={["Worker", "Node", "In flight", "Functions", "Tags", "Last seen"]}>
               {workers.rows.map((worker) => (
                 <tr key={`${worker.node} ${worker.worker}`} className="h-9 border-t border-line">
                   <td className="pr-4 font-medium">{worker.worker}</td>
@@ -40,23 +43,12 @@ export function WorkersPage() {
                   <td className="text-dim"><Time at={worker.last_seen_at} /></td>
                 </tr>
               ))}
-            </Rows>
+            </RowsTable>
           )}
           {workers.data && workers.rows.length === 0 && <p className="p-4 text-dim">No remote worker is connected. Functions in the server run without one.</p>}
         </Panel>
       </div>
     </Page>
-  );
-}
-
-function Rows({ names, children }: { names: string[]; children: React.ReactNode }) {
-  return (
-    <div className="relative overflow-x-auto px-4 pb-2">
-      <table className="w-full text-left">
-        <thead className="text-xs text-faint"><tr>{names.map((name, index) => <th key={index} className="h-8 pr-4 font-medium">{name || <span className="sr-only">Actions</span>}</th>)}</tr></thead>
-        <tbody>{children}</tbody>
-      </table>
-    </div>
   );
 }
 
@@ -103,21 +95,16 @@ function Depths() {
   const isAllowed = useMay("system");
   const queues = useQuery({ queryKey: ["live", "queues"], queryFn: () => data(api.GET("/v1/queues")), refetchInterval: 5_000, enabled: isAllowed });
   if (!isAllowed) return null;
-  const rows: [string, number | undefined][] = [
-    ["Turns ready", queues.data?.orchestrator],
-    ["Turns delayed", queues.data?.orchestrator_delayed],
-    ["Activities ready", queues.data?.worker],
-    ["Activities delayed", queues.data?.worker_delayed],
-    ["Under way", queues.data?.locked],
-  ];
+  const figure = (name: string, value: number | undefined): [string, string | undefined] => [name, value === undefined ? undefined : count(value)];
   return (
-    <dl className="grid grid-cols-2 gap-3 sm:grid-cols-5">
-      {rows.map(([name, value]) => (
-        <div key={name} className="rounded-lg border border-line bg-panel px-4 py-3">
-          <dd className="text-lg font-semibold tabular-nums">{value === undefined ? "–" : count(value)}</dd>
-          <dt className="text-xs text-faint">{name}</dt>
-        </div>
-      ))}
-    </dl>
+    <Figures
+      figures={[
+        figure("Turns ready", queues.data?.orchestrator),
+        figure("Turns delayed", queues.data?.orchestrator_delayed),
+        figure("Activities ready", queues.data?.worker),
+        figure("Activities delayed", queues.data?.worker_delayed),
+        figure("Under way", queues.data?.locked),
+      ]}
+    />
   );
 }

@@ -1,0 +1,1 @@
+import{m as e}from"./format-hIgipike.js";function t(e,t=!1){let n=/line (\d+), column (\d+): (.*)$/s.exec(e);return n?{line:Number(n[1]),column:Number(n[2]),text:n[3]??``,isWarning:t}:{line:1,column:1,text:e,isWarning:t}}function n(n){return n instanceof e?n.fields.length>0?n.fields.map(e=>t(e.detail)):[t(n.message)]:[]}export{n,t};

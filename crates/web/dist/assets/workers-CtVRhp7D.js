@@ -1,1 +1,0 @@
-import{a as e,o as t}from"./command-BsUTYK6E.js";import{t as n}from"./pages-Bz77oWK9.js";var r=5e3;function i(){return n([`workers`],n=>t(e.GET(`/v1/workers`,{params:{query:{cursor:n,limit:200}}})),e=>e.workers,{refetchInterval:r})}function a(){return n([`pools`],n=>t(e.GET(`/v1/pools`,{params:{query:{cursor:n,limit:200}}})),e=>e.pools,{refetchInterval:r})}export{i as n,a as t};

@@ -48,6 +48,7 @@ mod first_key;
 mod invocation;
 mod keys;
 mod log;
+mod log_throttle;
 mod moment;
 mod notify;
 #[cfg(feature = "otlp")]

@@ -50,6 +50,7 @@ mod invocation;
 mod keys;
 mod ledger;
 mod log;
+mod log_throttle;
 mod moment;
 mod notify;
 #[cfg(feature = "otlp")]

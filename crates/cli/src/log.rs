@@ -1,12 +1,15 @@
-//! What is logged: lines for people on a terminal, JSON elsewhere; `SEGNO_LOG` says how much, `SEGNO_LOG_FORMAT` how.
+//! What is logged: lines for people on a terminal, JSON elsewhere; `SEGNO_LOG` says how much,
+//! `SEGNO_LOG_FORMAT` how. A warning that repeats is [throttled](crate::log_throttle).
 
 use std::io::{IsTerminal, stderr};
 
+use segno::clock::SystemClock;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use crate::exit::Failure;
+use crate::log_throttle::{LineForm, Throttled};
 use crate::traces::SpanLayer;
 
 /// How much is logged when nobody says.
@@ -31,14 +34,21 @@ pub fn set_up(traces: Option<SpanLayer>) -> Result<(), Failure> {
             return Err(Failure::Refused(format!("SEGNO_LOG_FORMAT is {other:?}; use \"text\" or \"json\"")));
         }
     };
+    let clock = SystemClock::shared();
     let lines = fmt::layer().with_writer(stderr);
     let lines: SpanLayer = match for_people {
         true => lines
             .with_ansi(stderr().is_terminal() && variable("NO_COLOR").is_none())
             .with_target(false)
+            .map_event_format(|format| Throttled::new(format, LineForm::Text, clock))
             .with_filter(filter)
             .boxed(),
-        false => lines.json().flatten_event(true).with_filter(filter).boxed(),
+        false => lines
+            .json()
+            .flatten_event(true)
+            .map_event_format(|format| Throttled::new(format, LineForm::Json, clock))
+            .with_filter(filter)
+            .boxed(),
     };
     let layers: Vec<SpanLayer> = std::iter::once(lines).chain(traces).collect();
     let outcome = registry().with(layers).try_init();

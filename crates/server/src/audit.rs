@@ -332,9 +332,12 @@ async fn commit(store: &dyn Store, clock: &dyn Clock, writes: Vec<RecordWrite>) 
         let batch = RecordBatch { writes: writes.clone(), ..RecordBatch::default() };
         let Err(error) = store.commit_records(batch).await else { return true };
         metrics::counter!(AUDIT_FAILURES).increment(1);
-        tracing::error!(%error, entries = writes.len(), "the audit log could not be written");
-        if !error.is_retryable() {
-            metrics::counter!(AUDIT_DROPPED).increment(writes.len() as u64);
+        let entries = writes.len();
+        if error.is_retryable() {
+            tracing::warn!(%error, entries, "the audit log could not be written; trying again");
+        } else {
+            tracing::error!(%error, entries, "entries of the audit log were dropped: they could not be written");
+            metrics::counter!(AUDIT_DROPPED).increment(entries as u64);
             return false;
         }
         clock::sleep(clock, RETRY_PAUSE).await;

@@ -307,6 +307,7 @@ impl ServerBuilder {
         let incarnation = self.ids.new_uuid().to_string();
         let record =
             NodeRecord::new(self.store.clone(), self.clock.clone(), &self.settings, (&node, &incarnation));
+        let answering = record.answering();
         background.push(tokio::spawn(record.keep(stopping.clone())));
         let place = self.settings.place();
         let incarnation =
@@ -440,6 +441,7 @@ impl ServerBuilder {
             clock: self.clock.clone(),
             ids: self.ids,
             node,
+            answering,
             setting_lines: self.setting_lines.unwrap_or_else(|| settings::lines_of(&self.settings)),
             orchestrations,
             schemas,

@@ -518,3 +518,72 @@ async fn a_record_that_must_be_absent_is_made_by_one_of_two_nodes() {
         assert_eq!(stored.body, won[0].to_string(), "round {round}");
     }
 }
+
+/// A deletion that expects no record is no way around that: what another node has just made stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_that_expects_absence_deletes_nothing_that_another_node_makes() {
+    let (_schema, _clock, one, other) = two_nodes().await;
+    for round in 0..50 {
+        let (kind, id) = ("claim".to_owned(), round.to_string());
+        let claim = RecordWrite::Put {
+            kind: kind.clone(),
+            id: id.clone(),
+            expect: Expect::Absent,
+            due_at_ms: None,
+            time_to_live: Some(LONG),
+            body: Bytes::from_static(b"made"),
+        };
+        let deletion = RecordWrite::Delete { kind, id: id.clone(), expect: Expect::Absent };
+        let commits = (0..8).map(|caller| {
+            let (store, write) = match caller % 2 {
+                0 => (Arc::clone(&one), claim.clone()),
+                _ => (Arc::clone(&other), deletion.clone()),
+            };
+            tokio::spawn(async move {
+                let writes = vec![write];
+                (caller, store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await)
+            })
+        });
+        let mut made = 0;
+        for commit in commits.collect::<Vec<_>>() {
+            match commit.await.unwrap() {
+                (caller, Ok(_)) => made += usize::from(caller % 2 == 0),
+                (_, Err(error)) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
+            }
+        }
+        assert_eq!(made, 1, "round {round}");
+        let stored = other.get_record("claim", &id).await.unwrap();
+        assert_eq!(stored.map(|record| record.body), Some("made".into()), "round {round}");
+    }
+}
+
+/// A commit checks what its writes expect before it makes them. Here the record was written between
+/// the two.
+#[tokio::test]
+async fn what_is_written_behind_the_check_fails_the_writes_that_expect_absence() {
+    let (schema, _clock, one, _other) = two_nodes().await;
+    let there = RecordWrite::Put {
+        kind: "claim".to_owned(),
+        id: "there".to_owned(),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body: Bytes::from_static(b"made"),
+    };
+    let writes = vec![there];
+    one.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
+    let name = &schema.name;
+    for (id, gone, is_done) in
+        [("there", true, false), ("there", false, false), ("new", true, true), ("new", false, true)]
+    {
+        let sql = format!(
+            "SELECT {name}.store_records(1, '{{0}}', ROW('{{1}}', '{{claim}}', '{{{id}}}', '{{1}}', '{{0}}', '{{{gone}}}',
+                '{{NULL}}', '{{NULL}}', ARRAY['other'::bytea])::{name}.record_list)"
+        );
+        let written = schema.client.query_one(&sql, &[]).await;
+        let code = written.as_ref().err().and_then(|error| error.code()).map(|code| code.code().to_owned());
+        assert_eq!(code.as_deref(), (!is_done).then_some("40001"), "{id}, gone {gone}: {written:?}");
+    }
+    let body = async |id: &str| one.get_record("claim", id).await.unwrap().map(|record| record.body);
+    assert_eq!((body("there").await, body("new").await), (Some("made".into()), Some("other".into())));
+}

@@ -124,6 +124,17 @@ impl FaultStore {
         self.shut(Gate::Full);
     }
 
+    /// The store that was [filled up](Self::fill_up) takes writes again.
+    pub fn make_room(&self) {
+        self.gate.send_if_modified(|gate| {
+            let was_full = *gate == Gate::Full;
+            if was_full {
+                *gate = Gate::Open;
+            }
+            was_full
+        });
+    }
+
     fn decide(&self, operation: &'static str) -> Fault {
         if self.is_full() {
             return Fault::Refuse;

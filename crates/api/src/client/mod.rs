@@ -46,6 +46,8 @@ pub use runbooks::{ListBatches, ListMembers};
 pub use runs::{ListRuns, ListTasks};
 pub use stream::{EventStream, StreamEvent};
 
+use retry::OnRetry;
+
 /// Longest time until an answer begins, beyond what a call waits for by itself: longer than the 35 seconds within which a
 /// server answers, so that its answer is heard.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
@@ -65,6 +67,7 @@ pub struct Client {
     namespace: String,
     tenant: String,
     retry_for: Duration,
+    on_retry: Option<OnRetry>,
 }
 
 impl Client {
@@ -88,7 +91,7 @@ impl Client {
             .build()
             .map_err(ClientError::Unreachable)?;
         let (namespace, tenant) = ("default".to_owned(), "default".to_owned());
-        Ok(Client { http, base, key: None, namespace, tenant, retry_for: RETRY_FOR })
+        Ok(Client { http, base, key: None, namespace, tenant, retry_for: RETRY_FOR, on_retry: None })
     }
 
     /// The same client with an API key.
@@ -112,6 +115,15 @@ impl Client {
     #[must_use]
     pub fn retry_for(mut self, time: Duration) -> Self {
         self.retry_for = time;
+        self
+    }
+
+    /// The same client, but when the first repetition of a call has failed as well, and the call is
+    /// repeated on, this is called with the failure: for telling users why they wait. At most once
+    /// for each call.
+    #[must_use]
+    pub fn on_retry(mut self, notify: impl Fn(&ClientError) + Send + Sync + 'static) -> Self {
+        self.on_retry = Some(OnRetry::new(notify));
         self
     }
 

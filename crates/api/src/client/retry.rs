@@ -3,6 +3,8 @@
 //! A call is repeated only if that cannot do it twice: reads, POSTs with an `Idempotency-Key` (the client makes one up for each),
 //! answers of workers (their lease counts once), and whatever was never sent because there was no connection.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
@@ -63,7 +65,7 @@ impl Client {
             return read(self.http.execute(request).await).await;
         }
         make_repeatable(&mut request);
-        let mut tries = Tries::new(self.retry_for);
+        let mut tries = Tries::new(self.retry_for, self.on_retry.clone());
         loop {
             let Some(next) = request.try_clone() else { return read(self.http.execute(request).await).await };
             match read(self.http.execute(next).await).await {
@@ -114,16 +116,33 @@ fn may_repeat(request: &Request, failed: &ClientError) -> bool {
     }
 }
 
+/// What is called with the failure when a call goes on being repeated.
+#[derive(Clone)]
+pub(super) struct OnRetry(Arc<dyn Fn(&ClientError) + Send + Sync>);
+
+impl OnRetry {
+    pub(super) fn new(notify: impl Fn(&ClientError) + Send + Sync + 'static) -> Self {
+        OnRetry(Arc::new(notify))
+    }
+}
+
+impl fmt::Debug for OnRetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnRetry")
+    }
+}
+
 /// Tries of one call.
 struct Tries {
     retry_for: Duration,
+    on_retry: Option<OnRetry>,
     failed_since: Option<Instant>,
     pause: Duration,
 }
 
 impl Tries {
-    fn new(retry_for: Duration) -> Self {
-        Tries { retry_for, failed_since: None, pause: FIRST_PAUSE }
+    fn new(retry_for: Duration, on_retry: Option<OnRetry>) -> Self {
+        Tries { retry_for, on_retry, failed_since: None, pause: FIRST_PAUSE }
     }
 
     /// For how long a call is repeated after a failure.
@@ -142,6 +161,11 @@ impl Tries {
         let pause = jittered(self.pause);
         if gives_up_at.is_some_and(|at| now + pause > at) {
             return Err(failed);
+        }
+        if since != now
+            && let Some(OnRetry(notify)) = self.on_retry.take()
+        {
+            notify(&failed);
         }
         sleep(pause).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
@@ -205,7 +229,7 @@ mod tests {
                 "type": "", "title": "", "status": 409, "code": code, "detail": "",
             });
             let failed = ClientError::Problem(serde_json::from_value(problem).unwrap());
-            Tries::new(Duration::from_secs(5)).patience(&failed).as_secs()
+            Tries::new(Duration::from_secs(5), None).patience(&failed).as_secs()
         };
         assert_eq!((patience(IN_FLIGHT), patience("conflict")), (60, 5));
     }
@@ -222,6 +246,21 @@ mod tests {
         assert!(may_repeat(&request(Method::POST, "/v1/work/complete"), &busy()));
         for method in [Method::PUT, Method::PATCH, Method::DELETE] {
             assert!(!may_repeat(&request(method, "/v1/functions/f"), &busy()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_repeated_on_tells_why_once() {
+        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let notes = Arc::clone(&told);
+        let notify = OnRetry::new(move |failed| notes.lock().unwrap().push(failed.to_string()));
+        let failed = |number: u16| ClientError::Unreadable { status: 503, reason: number.to_string() };
+        let mut tries = Tries::new(Duration::from_secs(60), Some(notify));
+        for number in 0..5 {
+            tries.pause(failed(number)).await.unwrap();
+            let told = told.lock().unwrap().clone();
+            let expected = if number == 0 { vec![] } else { vec![failed(1).to_string()] };
+            assert_eq!(told, expected, "after failure {number}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Which server a command talks to: flags, environment and profiles.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::Args;
@@ -61,6 +62,21 @@ impl Connection {
             None => client,
         })
     }
+}
+
+/// The same client, for a command that would be silent while its calls are repeated: the first time
+/// that a repetition has failed too, one line on stderr says what it waits for. Not for programs,
+/// which read what is printed there.
+pub fn telling_why_it_waits(client: Client, output: &Output) -> Client {
+    if output.format.is_for_programs() {
+        return client;
+    }
+    let is_told = AtomicBool::new(false);
+    client.on_retry(move |failed| {
+        if !is_told.swap(true, Ordering::Relaxed) {
+            eprintln!("waiting for the server, trying again: {failed}");
+        }
+    })
 }
 
 /// A key that can be sent. One from a file or a form may have a line end or other characters that no key has.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use segno_api::invocation::{Invoke as Request, RetryPolicy};
 
 use super::arguments::Invoke;
+use super::connection::telling_why_it_waits;
 use super::start::{json, pairs};
 use super::wait;
 use crate::exit::Failure;
@@ -12,7 +13,7 @@ use crate::output::{Output, Table};
 
 /// Does it.
 pub async fn run(arguments: Invoke, output: &Output) -> Result<(), Failure> {
-    let client = arguments.connection.client(output)?;
+    let client = telling_why_it_waits(arguments.connection.client(output)?, output);
     let request = Request {
         key: arguments.call_key,
         tag: arguments.tag,

@@ -4,15 +4,20 @@
 //! That needs the right to mount: as root, or where users may have namespaces. A test that cannot have it fails;
 //! `SEGNO_WITHOUT_MOUNTS=1` leaves these tests out.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::process::Process;
 use segno::store::{ErrorKind, OrchestratorMessage, Store, StoredEvent};
+use segno_api::instance::{OnConflict, StartInstance, Status};
+use segno_api::system::NodeState;
+use segno_api::{Client, Json};
 use segno_stores::StoreUrl;
 use serde_json::Value;
 
@@ -27,6 +32,9 @@ const DISK_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A command that takes longer than this hangs.
 const PATIENCE_SECONDS: &str = "60";
+
+/// Longer than anything here takes, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const INSTANCES: u64 = 40;
 
@@ -267,6 +275,7 @@ fn a_server_on_a_full_disk_says_so_and_names_the_file() {
             .take(MAX_ASKED)
             .find(|health| !health.status.success());
         let health = String::from_utf8(unhealthy.expect("the disk is full").stderr).unwrap();
+        assert_eq!(message.matches("waiting for the server, trying again").count(), 1, "{message}");
         for text in [&message, &health] {
             assert!(text.contains("its disk is full") && text.contains("No space left"), "{text}");
             assert!(
@@ -292,6 +301,92 @@ fn a_server_on_a_full_disk_says_so_and_names_the_file() {
         disks.make_room();
         let mut healths = std::iter::repeat_with(|| server.run(&["health"])).take(MAX_ASKED);
         assert!(healths.any(|health| health.status.success()), "and it goes on");
+    });
+}
+
+/// A start of an instance, large enough to find no room.
+fn large_start(id: &str) -> StartInstance {
+    StartInstance {
+        orchestration: "greet".to_owned(),
+        version: None,
+        id: Some(id.to_owned()),
+        input: Json::from_text(format!(r#"{{"name":"{}"}}"#, "x".repeat(100_000))).unwrap(),
+        labels: Default::default(),
+        start_at: None,
+        on_conflict: OnConflict::Reject,
+    }
+}
+
+/// Starts instances on a disk that is full until the outcome of one is unknown; its id, which is
+/// its idempotency key too.
+async fn start_into_the_void(server: &Process, client: &Client, disks: &Disks) -> String {
+    for round in 0..MAX_ASKED {
+        disks.fill_up();
+        for number in 0.. {
+            let id = format!("r{round}-{number}");
+            match client.start(&large_start(&id), Some(&id), Duration::ZERO).await {
+                Ok(_) => {}
+                Err(error) if error.code() == Some("outcome-unknown") => return id,
+                // Something else that the server writes has met the full disk first.
+                Err(error) => {
+                    assert_eq!(error.code(), Some("unavailable"), "{id}: {error}");
+                    break;
+                }
+            }
+        }
+        disks.make_room();
+        let mut healths = std::iter::repeat_with(|| server.run(&["health"])).take(MAX_ASKED);
+        assert!(healths.any(|health| health.status.success()), "it goes on");
+    }
+    panic!("another write was always the first to meet the full disk");
+}
+
+/// Warnings of a log that say the same again, without the number of those that were left out.
+fn repeated_warnings(log: &[String]) -> Vec<&String> {
+    let mut seen = HashSet::new();
+    let is_repeated = |line: &&String| {
+        let Ok(line) = serde_json::from_str::<Value>(line) else { return false };
+        let is_warning = line["level"] == "WARN" && line["error"].is_string();
+        // Lines of other places in the code may read the same, but for the names of their fields.
+        let fields: Vec<&String> = line.as_object().into_iter().flat_map(|line| line.keys()).collect();
+        let said = format!("{} {} {} {fields:?}", line["target"], line["message"], line["error"]);
+        is_warning && !seen.insert(said) && line["not_logged"].is_null()
+    };
+    log.iter().filter(is_repeated).collect()
+}
+
+#[test]
+fn a_server_on_a_full_disk_shows_and_acknowledges_nothing_that_a_crash_may_lose() {
+    in_namespace("a_server_on_a_full_disk_shows_and_acknowledges_nothing_that_a_crash_may_lose", || {
+        let disks = Disks::new();
+        let data = disks.small.join("data");
+        let mut server = Process::dev(&data);
+        let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
+        block_on(async {
+            let id = start_into_the_void(&server, &client, &disks).await;
+            for _ in 0..50 {
+                let again = client.start(&large_start(&id), Some(&id), Duration::ZERO).await.unwrap_err();
+                assert_eq!(again.code(), Some("outcome-unknown"), "{again}");
+                assert!(again.to_string().contains("has not confirmed yet"), "{again}");
+                let shown = client.instance(&id, Duration::ZERO).await.unwrap_err();
+                assert_eq!(shown.code(), Some("unavailable"), "{shown}");
+                assert!(shown.to_string().contains("is not on disk yet"), "{shown}");
+            }
+            let nodes = client.nodes().await.unwrap().nodes;
+            assert!(nodes.iter().all(|node| node.state == NodeState::Up), "{nodes:?}");
+            let log = server.log.lock().unwrap().clone();
+            assert!(log.iter().any(|line| line.contains("the disk is full")), "{log:?}");
+            assert_eq!(repeated_warnings(&log), [] as [&String; 0]);
+            // Nobody was told that it is there, and it may be gone now.
+            server.kill();
+            disks.make_room();
+            let server = Process::dev(&data);
+            let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
+            let started = client.start(&large_start(&id), Some(&id), Duration::ZERO).await.unwrap();
+            assert_eq!(started.id, id);
+            let ended = client.instance(&id, PATIENCE).await.unwrap();
+            assert_eq!(ended.status, Status::Completed);
+        });
     });
 }
 

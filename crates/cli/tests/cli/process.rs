@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
@@ -47,6 +48,8 @@ pub struct Process {
     pub address: String,
     /// What it said until it listened.
     pub said: Vec<String>,
+    /// What it logged from then on.
+    pub log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Process {
@@ -71,7 +74,7 @@ impl Process {
         }
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // From here on it is killed whatever happens.
-        let mut process = Process { child, address: String::new(), said: Vec::new() };
+        let mut process = Process { child, address: String::new(), said: Vec::new(), log: Arc::default() };
         let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
         while process.address.is_empty() {
             let Some(line) = lines.next() else { return Err(std::mem::take(&mut process.said)) };
@@ -83,8 +86,9 @@ impl Process {
             process.said.push(line);
             process.address = port.map_or_else(String::new, |port| format!("http://127.0.0.1:{port}"));
         }
-        // The rest is read and dropped, so that the server never waits for us.
-        std::thread::spawn(move || lines.for_each(drop));
+        // The rest is read all the time, so that the server never waits for us.
+        let log = Arc::clone(&process.log);
+        std::thread::spawn(move || lines.for_each(|line| log.lock().unwrap().extend(line)));
         Ok(process)
     }
 

@@ -51,6 +51,7 @@ use crate::detached::Detached;
 use crate::disk::Disk;
 use crate::events::Hub;
 use crate::idempotency::Idempotency;
+use crate::nodes::Answering;
 use crate::open_requests::OpenRequests;
 use crate::problem::Refusal;
 use crate::readiness::{LedgerHealth, Readiness};
@@ -100,6 +101,8 @@ pub struct AppState {
     pub setting_lines: Vec<(String, String, Origin)>,
     /// Name of this node.
     pub node: String,
+    /// This node, as nodes are listed.
+    pub answering: Arc<Answering>,
     /// Orchestrations that this node knows, with versions.
     pub orchestrations: Vec<(String, String)>,
     /// Schemas that these declare, by name.

@@ -65,7 +65,7 @@ impl System {
     /// # Errors
     /// When the store is away.
     pub async fn nodes(&self) -> Result<Vec<Node>, Refusal> {
-        Ok(nodes::list(&*self.0.resources.store).await?)
+        Ok(nodes::list(&*self.0.resources.store, &self.0.answering).await?)
     }
 
     /// What the store takes on its disk.

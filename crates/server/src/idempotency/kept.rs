@@ -92,10 +92,13 @@ impl Idempotency {
         Idempotency { store, clock, incarnation, detached, claims: AtomicU64::new(0) }
     }
 
-    /// What is known of a key for this request.
+    /// What is known of a key for this request. An answer is durable: it is sent to the caller, who
+    /// may rely on it.
     ///
     /// # Errors
-    /// `idempotency-mismatch` when it belongs to another request, `idempotency-in-flight` when a process that is alive works on it.
+    /// `idempotency-mismatch` when it belongs to another request, `idempotency-in-flight` when a
+    /// process that is alive works on it, `outcome-unknown` when it was answered and the store has
+    /// not confirmed yet that this is on disk.
     pub async fn look(&self, id: &str, request: &str) -> Result<Known, Refusal> {
         let Some(record) = self.store.get_record(KIND, id).await? else {
             return Ok(Known::Nothing(Expect::Absent));
@@ -109,6 +112,7 @@ impl Idempotency {
             return Err(Refusal::new(Code::IdempotencyMismatch, detail));
         }
         if let Some(answer) = stored.answer {
+            self.confirm().await?;
             return Ok(Known::Answered(answer));
         }
         let is_void = match &stored.incarnation {
@@ -120,6 +124,23 @@ impl Idempotency {
         }
         let detail = "a request with this idempotency key is being worked on; ask again";
         Err(Refusal::new(Code::IdempotencyInFlight, detail))
+    }
+
+    /// Waits until everything that was read before is durable. A store that cannot write shows what
+    /// waits for the disk in memory too, and a crash would lose that; a commit that changes nothing
+    /// returns once it is on disk.
+    ///
+    /// # Errors
+    /// `outcome-unknown` when it is not, for now.
+    async fn confirm(&self) -> Result<(), Refusal> {
+        let Err(error) = self.store.commit_records(RecordBatch::default()).await else { return Ok(()) };
+        tracing::warn!(%error, "a kept answer is not replayed, because it may not be on disk yet");
+        let condition = error.condition().map(|condition| format!(": {condition}")).unwrap_or_default();
+        let detail = format!(
+            "an earlier request with this idempotency key was carried out, but the store has not confirmed yet that its \
+             outcome is on disk{condition}; repeat it with the same Idempotency-Key"
+        );
+        Err(Refusal::new(Code::OutcomeUnknown, detail))
     }
 
     /// Claims a key for work of several commits; the claim, or the answer of a request that was
@@ -325,6 +346,7 @@ fn unreadable() -> Refusal {
 mod tests {
     use segno::store::memory::MemoryStore;
     use segno_testkit::clock::VirtualClock;
+    use segno_testkit::faults::{FaultStore, no_faults};
 
     use super::*;
     use crate::incarnation::Place;
@@ -357,5 +379,27 @@ mod tests {
         let claim = again.claim("k", "request").await.unwrap().ok().unwrap();
         assert_eq!(again.release("k", claim).await.unwrap(), Some(Some(())));
         assert!(two.claim("k", "request").await.unwrap().is_ok(), "it was released");
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_replayed_once_the_store_confirms_that_it_is_durable() {
+        let clock = VirtualClock::new();
+        let store = FaultStore::new(MemoryStore::with_clock(clock.clone()), clock.clone(), no_faults());
+        let begun = Incarnation::begin(store.clone(), clock.clone(), "1".to_owned(), Place::TheOnlyOne).await;
+        let (incarnation, detached) = (Arc::new(begun.unwrap()), Arc::new(Detached::new(1)));
+        let kept = Idempotency::new(store.clone(), clock.clone(), incarnation, detached);
+        let (answer, _) = Answer::of((StatusCode::CREATED, "made").into_response()).await.unwrap();
+        let write = answer_write("k", Expect::Absent, "request", answer.unwrap());
+        kept.keep(write).await.unwrap();
+        let replays = async || matches!(kept.look("k", "request").await, Ok(Known::Answered(_)));
+        assert!(replays().await);
+        store.fill_up();
+        let refused = kept.look("k", "request").await.err().unwrap();
+        assert_eq!((refused.status().as_u16(), refused.code()), (503, Code::OutcomeUnknown.as_str()));
+        assert!(refused.detail().contains("not confirmed yet"), "{refused}");
+        let refused = kept.claim("k", "request").await.err().unwrap();
+        assert_eq!(refused.code(), Code::OutcomeUnknown.as_str(), "nor does a claim tell it");
+        store.make_room();
+        assert!(replays().await);
     }
 }

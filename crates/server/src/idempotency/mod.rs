@@ -7,7 +7,8 @@
 //!
 //! A key belongs to a namespace and tenant, not to the API key that sent it, so that a retry after
 //! a key was replaced is a retry. An answer is replayed to a caller that passed the same checks of
-//! role and grants, for the same method, path, query and body.
+//! role and grants, for the same method, path, query and body, and once the store has confirmed
+//! that it is durable.
 
 mod kept;
 

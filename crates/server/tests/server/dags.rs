@@ -5,7 +5,6 @@ use std::time::Duration;
 use reqwest::Method;
 use segno::clock::{self, SystemClock};
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
-use segno_api::Client;
 use segno_api::backfill::{Backfill, BackfillStatus, CreateBackfill};
 use segno_api::client::{Expected, ListRuns, ListTasks};
 use segno_api::dag::PublishDag;

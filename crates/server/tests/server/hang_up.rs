@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use segno::clock::{Clock as _, SystemClock};
+use segno::store::{ListRecords, Records as _};
 use segno_api::key::Role;
 use segno_server::settings::Authentication;
 use segno_testkit::clock::VirtualClock;
@@ -228,9 +229,10 @@ async fn a_request_that_timed_out_and_changed_nothing_can_be_repeated_at_once() 
     let post = || failing.call(&Method::POST, "/v1/actions", &action).header("idempotency-key", "k");
     // The node has written that it is up, and writes nothing of its own until the clock goes on.
     let is_up = async {
-        while answer(failing.call(&Method::GET, "/v1/nodes", &Value::Null)).await.problem["nodes"]
-            == json!([])
-        {}
+        let nodes = || ListRecords { kind: "segno.node", limit: 1, ..ListRecords::default() };
+        while ground.store.list_records(nodes()).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
     };
     segno::clock::timeout(&SystemClock, PATIENCE, is_up).await.expect("it is not up");
     // The claim on the key is stored, and then the node stands still.

@@ -1,4 +1,5 @@
-//! Instances whose last change is not on disk, while the store refuses writes: no read shows such a change as a fact.
+//! Instances whose last change is not on disk, while the store refuses writes: no read shows such a
+//! change as a fact.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -63,9 +64,10 @@ struct Refused {
 }
 
 impl Refused {
-    /// `fine`, `old` and `gone` are durable, in this order. Then `old` goes on, `new` is started, `gone` is deleted, `fine` gets
-    /// a message, and `fresh` is made. The disk refuses that with this error: a full one the write of the batch; any other the
-    /// sync, while `fresh` waits for the next batch.
+    /// `fine`, `old` and `gone` are durable, in this order. Then `old` goes on, `new` is started,
+    /// `gone` is deleted, `fine` gets a message, and `fresh` is made. The disk refuses that with
+    /// this error: a full one the write of the batch; any other the sync, while `fresh` waits for
+    /// the next batch.
     async fn with(error: io::ErrorKind) -> Self {
         let (disk, clock) = (Disk::empty(), VirtualClock::new());
         let store = open(&disk, &clock);

@@ -1,6 +1,6 @@
 //! Records change under conditions, all or nothing, and a version never comes back (D2, D4).
 
-use segno::store::{ErrorKind, Expect, Record, RecordBatch};
+use segno::store::{ErrorKind, Expect, Record, RecordBatch, RecordWrite};
 
 use super::fixture::*;
 
@@ -102,6 +102,45 @@ pub(super) async fn a_deletion_that_expects_absence_needs_absence(env: Env) {
     env.write([put("a")]).await;
     conflict(env.try_write([delete("a").expecting(Expect::Absent)]).await);
     assert!(env.record("a").await.is_some());
+}
+
+pub(super) async fn a_deletion_that_expects_absence_deletes_nothing(env: Env) {
+    let version = env.write([put("a").due(77).with_body("1")]).await[0];
+    let batch = [put("b").expecting(Expect::Absent), delete("a").expecting(Expect::Absent), put("c")];
+    conflict(env.try_write(batch).await);
+    let kept = env.record("a").await.unwrap();
+    assert_eq!((kept.version, kept.due_at_ms, kept.body), (version, Some(77), "1".into()));
+    assert_eq!((env.record("b").await, env.record("c").await), (None, None));
+    // Of another kind there is none.
+    let other = RecordWrite::Delete { kind: "l".to_owned(), id: "a".to_owned(), expect: Expect::Absent };
+    assert_eq!(env.try_write([other, put("b").expecting(Expect::Absent)]).await.unwrap()[0], 0);
+    assert_eq!(env.record("a").await.unwrap().version, version);
+    assert!(env.record("b").await.is_some());
+}
+
+pub(super) async fn a_turn_that_expects_absence_needs_absence(env: Env) {
+    env.write([put("a")]).await;
+    for expected in [put("a").expecting(Expect::Absent), delete("a").expecting(Expect::Absent)] {
+        let instance = format!("i-{}", env.record("a").await.unwrap().version);
+        let turn = env.turn_of(&instance).await.record(put("b")).record(expected);
+        conflict(turn.try_ack().await);
+        assert_eq!((env.record("a").await.unwrap().body, env.record("b").await), ("a".into(), None));
+        env.write([put("a")]).await;
+    }
+}
+
+pub(super) async fn an_expired_record_that_must_be_absent_makes_room(env: Env) {
+    env.write([put("a").living(env.span()), put("b").living(env.span()), put("c").living(LOCK)]).await;
+    env.advance_span().await;
+    let claims =
+        || [put("a").with_body("new").expecting(Expect::Absent), delete("b").expecting(Expect::Absent)];
+    let [claim, deletion] = claims();
+    conflict(env.try_write([claim, deletion, delete("c").expecting(Expect::Absent)]).await);
+    assert_eq!((env.record("a").await, env.record("b").await), (None, None));
+    let versions = env.write(claims()).await;
+    assert_eq!(env.record("a").await.unwrap().version, versions[0]);
+    assert_eq!((versions[1], env.record("b").await), (0, None));
+    assert!(env.record("c").await.is_some());
 }
 
 pub(super) async fn a_batch_with_one_failed_expectation_changes_nothing(env: Env) {

@@ -74,7 +74,7 @@ impl Tenant {
 
     /// Nodes that vanished within the last hour without saying so.
     async fn lost_nodes(&self) -> Result<Checked, Refusal> {
-        let nodes = nodes::list(&*self.resources().store).await?;
+        let nodes = nodes::list(&*self.resources().store, &self.app.answering).await?;
         let lost: Vec<_> = nodes.iter().filter(|node| node.state == NodeState::Lost).collect();
         let oldest = lost.iter().map(|node| node.last_seen_at).min();
         let problem = Problem {

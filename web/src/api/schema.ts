@@ -5131,7 +5131,10 @@ export interface paths {
                     namespace?: string;
                     /** @description Tenant; `default` without it. */
                     tenant?: string;
-                    /** @description Wait up to so many milliseconds for the instance to end, and show it if it did. */
+                    /**
+                     * @description Wait up to so many milliseconds for the instance to end, and show it if it did. If the key is revoked or expires meanwhile,
+                     *     the answer is 401 and says that the instance was started.
+                     */
                     wait_ms?: number;
                 };
                 header?: {
@@ -6317,7 +6320,10 @@ export interface paths {
                     namespace?: string;
                     /** @description Tenant; `default` without it. */
                     tenant?: string;
-                    /** @description Wait up to so many milliseconds for the instance to end, and show it if it did. */
+                    /**
+                     * @description Wait up to so many milliseconds for the instance to end, and show it if it did. If the key is revoked or expires meanwhile,
+                     *     the answer is 401 and says that the instance was started.
+                     */
                     wait_ms?: number;
                 };
                 header?: {
@@ -9842,7 +9848,10 @@ export interface paths {
                     /** @description Tenant; `default` without it. */
                     tenant?: string;
                 };
-                header?: never;
+                header?: {
+                    /** @description Only this version */
+                    "if-match"?: string | null;
+                };
                 path: {
                     /** @description Its name */
                     name: string;
@@ -12271,6 +12280,11 @@ export interface components {
         DagSensor: {
             /** @description Where the next poll continues. */
             cursor?: string | null;
+            /**
+             * Format: int32
+             * @description Polls that have failed since the last one that did not. Each of them doubles the time to the next poll, up to an hour.
+             */
+            failures?: number;
             /** @description The function that is polled. */
             function: string;
             /** @description The time between two polls, such as `1m`. */
@@ -14029,7 +14043,7 @@ export interface components {
          * @description What may be wrong. More kinds may be added.
          * @enum {string}
          */
-        ProblemKind: "failed_recently" | "stuck" | "paused" | "overdue_schedules" | "overdue_actions" | "functions_without_worker" | "dead_letters" | "hooks_refused" | "batches_waiting" | "removals_waiting" | "runs_failed" | "store" | "ledger" | "clock" | "nodes";
+        ProblemKind: "failed_recently" | "stuck" | "paused" | "overdue_schedules" | "overdue_actions" | "functions_without_worker" | "dead_letters" | "hooks_refused" | "batches_waiting" | "removals_waiting" | "runs_failed" | "sensors_failing" | "store" | "ledger" | "clock" | "nodes";
         /** @description Where problems are listed. */
         ProblemLink: {
             /** @description What it is filtered by, as the text form of the filter has it. */

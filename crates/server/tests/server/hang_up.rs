@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use segno::clock::{Clock as _, SystemClock};
-use segno::store::{ListRecords, Records as _};
+use segno::store::ListRecords;
 use segno_api::key::Role;
 use segno_server::settings::Authentication;
 use segno_testkit::clock::VirtualClock;

@@ -30,6 +30,32 @@ pub struct ArchivedKind {
     pub newest_day: Option<String>,
 }
 
+/// What ids in the archive are ids of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArchivedGroup {
+    /// Instances, with their events.
+    Instances,
+    /// Actions.
+    Actions,
+    /// Recurring actions, with their histories.
+    Recurring,
+    /// Entries of the audit log.
+    Audit,
+}
+
+impl ArchivedGroup {
+    /// Its name, as in paths.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ArchivedGroup::Instances => "instances",
+            ArchivedGroup::Actions => "actions",
+            ArchivedGroup::Recurring => "recurring",
+            ArchivedGroup::Audit => "audit",
+        }
+    }
+}
+
 /// What an erasure removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Erased {

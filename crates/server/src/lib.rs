@@ -40,6 +40,7 @@
 mod access;
 mod app;
 mod audit;
+mod audit_archive;
 mod body_scope;
 mod bucket;
 mod bus;

@@ -11,6 +11,7 @@ use segno::ids::{IdSource, SystemIds};
 use segno::store::Store;
 use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
+use segno_actions::Keep;
 use segno_actions::action::ActionError;
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
 use segno_actions::hooks::Hooks;
@@ -19,7 +20,9 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
-use segno_ledger::archive::{ArchiveStore, Upkeep as ArchiveUpkeep};
+use segno_ledger::archive::{
+    ArchiveStore, RetiredActions, RetiredOccurrences, Retirement, Retiring, Upkeep as ArchiveUpkeep,
+};
 use segno_ledger::drive as ledger_drive;
 use segno_ledger::drive::{Ledger, LedgerOptions, TokenIssuer};
 use segno_ledger::objects::Stores;
@@ -35,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{KeyStore, SessionStore};
 use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
+use crate::audit_archive::RetiredEntries;
 use crate::bus::NodeBus;
 use crate::detached::Detached;
 use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Observers, Relay};
@@ -337,6 +341,10 @@ impl ServerBuilder {
                 let upkeep = ArchiveUpkeep::new(archive, self.clock.clone(), self.settings.archive_upkeep());
                 background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             }
+            // Without an archive, too: it removes what became due while there was one.
+            let retirement =
+                Retirement::new(self.store.clone(), self.clock.clone(), archive.clone(), retiring());
+            background.push(tokio::spawn(retirement.run(stopping.clone().cancelled_owned())));
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
             let services = Services {
                 store: self.store.clone(),
@@ -386,7 +394,11 @@ impl ServerBuilder {
                 .build()?;
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
-        let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
+        let audit_days = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
+        let keep_audit = match self.settings.archive.enabled {
+            true => Keep::Retire(audit_days),
+            false => Keep::Expire(audit_days),
+        };
         let client = Client::builder(tracked.clone()).ids(self.ids.clone()).build();
         let calls = RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client.clone());
         let csv_directory = self.settings.runbooks.csv_directory.clone();
@@ -424,7 +436,7 @@ impl ServerBuilder {
         };
         let detached = Arc::new(Detached::new(self.settings.server.max_connections));
         let app: App = Arc::new(AppState {
-            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
+            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), keep_audit),
             idempotency: Idempotency::new(self.store, self.clock.clone(), incarnation, detached.clone()),
             detached,
             streams: OpenRequests::streams(&self.settings.server),
@@ -463,6 +475,11 @@ impl ServerBuilder {
         let serving = serves.then(|| tokio::spawn(serving.run(listener)));
         Ok(Server { address, app, client, runtime, serving, background, stopping, first_key })
     }
+}
+
+/// The kinds of records that are archived when their time is over.
+fn retiring() -> Vec<Arc<dyn Retiring>> {
+    vec![Arc::new(RetiredActions), Arc::new(RetiredOccurrences), Arc::new(RetiredEntries)]
 }
 
 /// A running server. Dropping it stops all work at once, as a crash would; use [`Server::shutdown`] to end in order.

@@ -11,10 +11,9 @@ use segno_actions::functions::Scope;
 use serde::{Deserialize, Serialize};
 
 use super::file::ArchivedFile;
-use super::kind::{ENDED_AT, ID, KINDS, Kind, integer, text};
+use super::kind::{ENDED_AT, Group, ID, KINDS, Kind, integer, text};
 use super::limits::{ERASURE_LIFE, ERASURES_PER_PAGE};
 use super::store::{ArchiveFault, ArchiveStore};
-use crate::manifest::sha256;
 use crate::objects::Paths;
 use crate::tables::Cell;
 
@@ -53,26 +52,27 @@ impl Erasures {
     }
 
     /// Whether a row is erased.
-    pub(super) fn covers(&self, row: &[Cell]) -> bool {
+    pub(super) fn covers(&self, kind: &Kind, row: &[Cell]) -> bool {
         let ended_at = integer(row, ENDED_AT);
         let is_within = |until: i64| ended_at <= until;
         self.everything.is_some_and(is_within)
             || !self.ids.is_empty()
-                && self.ids.get(&sha256(text(row, ID).as_bytes())).is_some_and(|until| is_within(*until))
+                && self.ids.get(&kind.group.digest(text(row, ID))).is_some_and(|until| is_within(*until))
     }
 }
 
 impl ArchiveStore {
-    /// Removes all rows of an id that have ended by now.
+    /// Removes all rows of an id of a group that have ended by now.
     ///
     /// # Errors
     /// Those of the object store and of the store. What is left is removed when the call is repeated, or with the next merge.
-    pub async fn erase(&self, scope: &Scope, id: &str) -> Result<Erased, ArchiveFault> {
-        let until = self.record_erasure(scope, &sha256(id.as_bytes())).await?;
-        let ids = BTreeMap::from([(sha256(id.as_bytes()), until)]);
+    pub async fn erase(&self, scope: &Scope, group: Group, id: &str) -> Result<Erased, ArchiveFault> {
+        let digest = group.digest(id);
+        let until = self.record_erasure(scope, &digest).await?;
+        let ids = BTreeMap::from([(digest, until)]);
         let wanted = Erasures { ids, everything: None };
         let mut erased = Erased::default();
-        for kind in KINDS {
+        for kind in KINDS.into_iter().filter(|kind| kind.group == group) {
             for file in self.files_of(scope, kind, id).await? {
                 if self.may_have(kind, &file, id).await? {
                     erased.add(self.rewrite(scope, kind, &file, &wanted).await?);
@@ -119,11 +119,11 @@ impl ArchiveStore {
     ) -> Result<Erased, ArchiveFault> {
         // One that is gone was merged or rewritten meanwhile: by a node that reads the erasures after its write.
         let Some(mut rows) = self.all_rows(kind, file).await? else { return Ok(Erased::default()) };
-        let gone = rows.iter().filter(|row| erasures.covers(row)).count();
+        let gone = rows.iter().filter(|row| erasures.covers(kind, row)).count();
         if gone == 0 {
             return Ok(Erased::default());
         }
-        rows.retain(|row| !erasures.covers(row));
+        rows.retain(|row| !erasures.covers(kind, row));
         let mut path = Some(file.path.clone());
         let mut known = None;
         loop {
@@ -132,7 +132,7 @@ impl ArchiveStore {
                 return Ok(Erased { rows: gone as u64, files: 1 });
             }
             let before = rows.len();
-            rows.retain(|row| !now.covers(row));
+            rows.retain(|row| !now.covers(kind, row));
             if known.is_none() || rows.len() < before {
                 let name = self.put(scope, kind, rows.clone()).await?.pop();
                 if let Some(path) = path.take() {

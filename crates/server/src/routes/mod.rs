@@ -180,7 +180,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::retry))
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
-        .routes(routes!(archive::erase_instance))
+        .routes(routes!(archive::erase_id))
         .routes(routes!(invocations::invoke))
         .routes(routes!(dead_letters::resubmit))
         .routes(routes!(dead_letters::discard))

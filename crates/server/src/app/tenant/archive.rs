@@ -3,13 +3,18 @@
 use segno::client::{EventList, ExecutionList, Instance};
 use segno::event::EventKind;
 use segno::store::{ExecutionInfo, ExecutionStatus, HistoryQuery};
+use segno_actions::action::{Action, ActionError};
 use segno_api::archive::{ArchiveSummary, ArchivedKind, Erased};
+use segno_api::audit::AuditEntry;
 use segno_ledger::archive::{
-    ArchiveFault, ArchiveStore, ArchivedExecution, ArchivedFile, Doubts, EventsQuery, KINDS, Kind,
+    ArchiveFault, ArchiveStore, ArchivedExecution, ArchivedFile, AuditRow, Doubts, EventsQuery, Group, KINDS,
+    Kind,
 };
 use segno_ledger::tables::Cell;
+use uuid::Uuid;
 
 use super::{Rejected, Tenant};
+use crate::audit_archive;
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
 
@@ -45,6 +50,27 @@ impl Tenant {
             }
             _ => Ok(None),
         }
+    }
+
+    /// One action, from the archive if it is no longer in the store, and whether it comes from there.
+    ///
+    /// # Errors
+    /// `unknown-action` when it is in neither, `archive-unavailable` when it is not in the store and the archive cannot be read.
+    pub async fn action_or_archived(&self, id: Uuid) -> Result<(Action, bool), Refusal> {
+        let unknown = match self.actions().get(id).await {
+            Ok(action) => return Ok((action, false)),
+            Err(error @ ActionError::Unknown { .. }) => self.refused(error),
+            Err(error) => return Err(self.refused(error)),
+        };
+        let Some(archive) = &self.resources().archive else { return Err(unknown) };
+        let found =
+            archive.action(&self.owner(), &id.to_string()).await.map_err(|error| self.refused(error))?;
+        Ok((found.ok_or(unknown)?, true))
+    }
+
+    /// An archived entry of the audit log, as callers see it.
+    pub fn archived_audit(&self, row: &AuditRow) -> AuditEntry {
+        audit_archive::entry(&self.scope, row)
     }
 
     /// A page of a history, from the archive if it is no longer in the store, and whether it comes from there. `query` has the
@@ -123,12 +149,12 @@ impl Tenant {
         Ok(ArchiveSummary { enabled: true, kinds })
     }
 
-    /// Erases all archived rows of an instance.
+    /// Erases all archived rows of an id.
     ///
     /// # Errors
     /// `archive-unavailable`; `not-found` without an archive.
-    pub async fn erase_archived(&self, id: &str) -> Result<Erased, Refusal> {
-        let erased = self.archive()?.erase(&self.owner(), id).await;
+    pub async fn erase_archived(&self, group: Group, id: &str) -> Result<Erased, Refusal> {
+        let erased = self.archive()?.erase(&self.owner(), group, id).await;
         erased.map(shown).map_err(|error| self.refused(error))
     }
 
@@ -152,6 +178,14 @@ impl Tenant {
     /// `archive-unavailable`; `not-found` without an archive.
     pub async fn archived_files(&self, kind: &Kind) -> Result<Vec<ArchivedFile>, Refusal> {
         self.archive()?.files(&self.owner(), kind).await.map_err(|error| self.refused(error))
+    }
+
+    /// The files of a kind that may have rows of an id, those of the latest day first.
+    ///
+    /// # Errors
+    /// `archive-unavailable`; `not-found` without an archive.
+    pub async fn archived_files_of(&self, kind: &Kind, id: &str) -> Result<Vec<ArchivedFile>, Refusal> {
+        self.archive()?.files_of(&self.owner(), kind, id).await.map_err(|error| self.refused(error))
     }
 
     /// Some columns of the rows of a file; `None` when it was merged or erased meanwhile.

@@ -42,6 +42,8 @@ pub enum ArchivedGroup {
     Recurring,
     /// Entries of the audit log.
     Audit,
+    /// Batches of runbooks, with their members, phases and steps.
+    Batches,
 }
 
 impl ArchivedGroup {
@@ -52,6 +54,7 @@ impl ArchivedGroup {
             ArchivedGroup::Actions => "actions",
             ArchivedGroup::Recurring => "recurring",
             ArchivedGroup::Audit => "audit",
+            ArchivedGroup::Batches => "batches",
         }
     }
 }

@@ -41,6 +41,7 @@ mod access;
 mod app;
 mod audit;
 mod audit_archive;
+mod batch_archive;
 mod body_scope;
 mod bucket;
 mod bus;

@@ -39,6 +39,7 @@ use crate::access::{KeyStore, SessionStore};
 use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::audit_archive::RetiredEntries;
+use crate::batch_archive::BatchArchiver;
 use crate::bus::NodeBus;
 use crate::detached::Detached;
 use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Observers, Relay};
@@ -360,6 +361,13 @@ impl ServerBuilder {
                 background.push(tokio::spawn(edge.run(stopping.clone().cancelled_owned())));
             }
             let upkeep = Upkeep::new(services.clone());
+            let upkeep = match archive.clone() {
+                Some(archive) => {
+                    let runbooks = Runbooks::new(self.store.clone(), zones.clone());
+                    upkeep.archive(Arc::new(BatchArchiver { runbooks, archive }))
+                }
+                None => upkeep,
+            };
             background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             let (clock, lease) = (self.clock.clone(), services.options.lease);
             let queried = Runbooks::new(self.store.clone(), zones.clone());

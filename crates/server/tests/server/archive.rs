@@ -133,7 +133,20 @@ async fn what_retention_moves_is_shown_as_before_and_says_so() {
     assert_eq!(code(client.history("a/b", Some(2), 0).await), "not-found");
     let summary = client.archive().await.unwrap();
     let kinds: Vec<&str> = summary.kinds.iter().map(|kind| kind.kind.as_str()).collect();
-    assert_eq!(kinds, ["actions", "audit", "events", "instances", "recurring_history"]);
+    assert_eq!(
+        kinds,
+        [
+            "actions",
+            "audit",
+            "batches",
+            "events",
+            "instances",
+            "members",
+            "phases",
+            "recurring_history",
+            "steps",
+        ]
+    );
     let is_there = |kind: &&segno_api::archive::ArchivedKind| ["events", "instances"].contains(&&*kind.kind);
     let there: Vec<_> = summary.kinds.iter().filter(is_there).collect();
     assert!(there.iter().all(|kind| kind.files > 0 && kind.oldest_day.is_some()));

@@ -253,6 +253,17 @@ impl Tenant {
     /// # Errors
     /// `unknown-batch`.
     pub async fn batch(&self, id: u64) -> Result<wire::BatchDetails, Refusal> {
+        match self.live_batch(id).await {
+            Err(refusal) if is_unknown(&refusal) => self.archived_batch(id).await?.ok_or(refusal),
+            found => found,
+        }
+    }
+
+    /// A batch that is in the store, with its phases and init steps.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn live_batch(&self, id: u64) -> Result<wire::BatchDetails, Refusal> {
         let row = self.batch_row(BatchId(id)).await?;
         let (details, missing) = damage::shown_in_parts(self.batch_parts(rows::batch(&row))).await;
         let mut details = details?;
@@ -328,6 +339,24 @@ impl Tenant {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Listed<wire::Member>>, Refusal> {
+        match self.live_members(batch, after, limit).await {
+            Err(refusal) if is_unknown(&refusal) => {
+                self.archived_members(batch, (after, limit)).await?.ok_or(refusal)
+            }
+            found => found,
+        }
+    }
+
+    /// Members of a batch that is in the store, after one.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn live_members(
+        &self,
+        batch: u64,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Listed<wire::Member>>, Refusal> {
         let batch = BatchId(batch);
         let batch_row = damage::part(self.batch_row(batch).await)?;
         let last_query = self.last_query(batch_row.as_ref()).await?;
@@ -368,6 +397,17 @@ impl Tenant {
     /// # Errors
     /// `unknown-batch`, `not-found`.
     pub async fn member(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
+        match self.live_member(batch, member).await {
+            Err(refusal) if is_unknown(&refusal) => self.archived_member(batch, member).await?.ok_or(refusal),
+            found => found,
+        }
+    }
+
+    /// A member of a batch that is in the store, with its steps.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `not-found`.
+    pub async fn live_member(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
         let (details, missing) = damage::shown_in_parts(self.member_parts(batch, member)).await;
         let mut details = details?;
         details.unreadable.extend(missing);
@@ -543,4 +583,9 @@ impl Rejected for RunbookError {
     fn refusal(&self, scope: &Scope) -> Refusal {
         Refusal::from_runbook(self, scope)
     }
+}
+
+/// Whether a refusal means that the store does not have the batch.
+fn is_unknown(refusal: &Refusal) -> bool {
+    refusal.code() == Code::UnknownBatch.as_str()
 }

@@ -128,7 +128,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
         let mut request = segno_api::invocation::Invoke::new("render", json_of(&1));
         request.key = Some(key.to_owned());
         client.invoke(&request, Duration::ZERO).await.unwrap();
-        let fetch = FetchWork { wait_ms: 60_000, ..FetchWork::new("w", ["render"]) };
+        let fetch = FetchWork { wait_ms: 60_000, lease_ms: 600_000, ..FetchWork::new("w", ["render"]) };
         leases.push(client.fetch_work(&fetch).await.unwrap().items.remove(0).lease);
     }
     client.fetch_work(&FetchWork::of_pool("w", "Edge", ["New-X"])).await.unwrap();

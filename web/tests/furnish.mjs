@@ -32,7 +32,7 @@ async function functions(send) {
   const fresh = { "if-none-match": "*" };
   const retry = { attempts: 3, initial_delay: "200ms" };
   await send("PUT", "functions/charge", { executor: "remote", timeout: "1m", retry, description: "Charges a card" }, fresh);
-  await send("PUT", "functions/ship", { executor: "remote", timeout: "5m", retry: { attempts: 5, initial_delay: "2m", max_delay: "1h" }, description: "Hands a parcel to the carrier" }, fresh);
+  await send("PUT", "functions/ship", { executor: "remote", timeout: "5m", retry: { attempts: 5, initial_delay: "30m", max_delay: "1h" }, description: "Hands a parcel to the carrier" }, fresh);
   await send("PUT", "functions/resize", { executor: "remote", timeout: "5m", description: "Nobody runs this one" }, fresh);
 }
 
@@ -81,7 +81,7 @@ async function dags(send) {
 /** A worker for a moment: most charges succeed, some fail for good, and no parcel is taken at first. */
 async function work(send) {
   for (let round = 0; round < 30; round += 1) {
-    const { items } = await send("POST", "work/fetch", { worker: "till-7", functions: ["charge", "ship"], max_items: 10, wait_ms: 300 });
+    const { items } = await send("POST", "work/fetch", { worker: "till-7", functions: ["charge", "ship"], max_items: 10, wait_ms: 3_000 });
     if (items.length === 0) return;
     for (const item of items) await answer(send, item);
   }

@@ -33,7 +33,7 @@ export default {
     await page.getByText(/It (runs|does not run) then:/).waitFor();
   },
   "what wakes up by itself is in one place, by kind, and a next attempt is called at once": async ({ page, go, server }) => {
-    await server.send("POST", "instances", { orchestration: "greet", id: "story-later", input: { name: "Ada" }, start_at: new Date(Date.now() + 3_600_000).toISOString() });
+    await server.send("POST", "instances", { orchestration: "greet", id: "story-later", on_conflict: "use_existing", input: { name: "Ada" }, start_at: new Date(Date.now() + 3_600_000).toISOString() });
     await go("timers");
     const parcel = page.getByRole("row", { name: /Next attempt invoke:ship-1/ });
     const later = page.getByRole("row", { name: /Delayed start story-later/ });

@@ -97,7 +97,7 @@ export default {
     await page.getByText(/\/pause$/).first().waitFor();
   },
   "the administration has nodes, the store, versions, tenants and settings with their origin": async ({ page, go, server }) => {
-    await server.send("POST", "instances?tenant=story-tenant", { orchestration: "greet", id: "of-the-tenant", input: { name: "Ada" } });
+    await server.send("POST", "instances?tenant=story-tenant", { orchestration: "greet", id: "of-the-tenant", on_conflict: "use_existing", input: { name: "Ada" } });
     const { node } = await server.send("GET", "system");
     await go("admin");
     await page.getByRole("row", { name: new RegExp(`${node}.*up`) }).getByText("this page").waitFor();
@@ -107,6 +107,7 @@ export default {
     await page.keyboard.press("ArrowRight");
     await page.getByRole("row", { name: /^greet .*running/ }).waitFor();
     await page.getByRole("tab", { name: "Settings" }).click();
+    await page.getByRole("button", { name: "Without defaults" }).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("server.listen");
     await page.getByRole("row", { name: /server\.listen .*127\.0\.0\.1.*--listen/ }).waitFor();

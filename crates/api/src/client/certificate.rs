@@ -45,7 +45,6 @@ fn reason(error: &CertificateError) -> String {
         }
         // Its issuer has the name of one that is known.
         CertificateError::BadSignature
-        | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "its signature is not that of an issuer that this machine knows; set SSL_CERT_FILE to a PEM file with the \
              certificate of the issuer"

@@ -116,7 +116,7 @@ fn may_repeat(request: &Request, failed: &ClientError) -> bool {
     }
 }
 
-/// What is called with the failure when a call goes on being repeated.
+/// A function that gets the failure of the second try of a call, once per call.
 #[derive(Clone)]
 pub(super) struct OnRetry(Arc<dyn Fn(&ClientError) + Send + Sync>);
 

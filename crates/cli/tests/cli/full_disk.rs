@@ -377,7 +377,7 @@ fn a_server_on_a_full_disk_shows_and_acknowledges_nothing_that_a_crash_may_lose(
             let log = server.log.lock().unwrap().clone();
             assert!(log.iter().any(|line| line.contains("the disk is full")), "{log:?}");
             assert_eq!(repeated_warnings(&log), [] as [&String; 0]);
-            // Nobody was told that it is there, and it may be gone now.
+            // The start was not acknowledged, so the kill may lose it.
             server.kill();
             disks.make_room();
             let server = Process::dev(&data);

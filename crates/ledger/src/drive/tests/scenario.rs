@@ -28,7 +28,7 @@ fn run(dag: &str) -> StartRun {
 fn starts_at_the_same_time_with_one_run_key_all_get_the_run() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());
-        // Nobody publishes the events yet, so the starts look again and again.
+        // No process publishes the events yet, so each start looks for its run until its time limit.
         world.publish(CHAIN).await;
         let wanted = || StartRun { run_key: Some("monday".to_owned()), ..run("chain") };
         let runs = world.ledger.runs();

@@ -36,8 +36,12 @@ const CREDIT: u32 = 64;
 /// The broker closes a connection on which nothing is heard for this long.
 const IDLE_MS: u32 = 60_000;
 
-/// For how long tokens are good. A link is opened anew when three quarters of it are over.
+/// For how long tokens are good.
 const TOKEN_LIFE: Duration = Duration::from_secs(60 * 60);
+
+/// After this time a link on which nothing is locked is opened anew: long before its token ends, and
+/// so that a message that went missing between a broker and its link is delivered again.
+const LINK_LIFE: Duration = Duration::from_secs(10 * 60);
 
 /// The node that takes tokens, and the address of its answers.
 const CBS: &str = "$cbs";
@@ -49,14 +53,14 @@ pub(super) struct Attached<L> {
     /// Another one for each link of this process.
     pub(super) number: u64,
     pub(super) session: SessionHandle<()>,
-    fresh_until_ms: Option<u64>,
+    fresh_until_ms: u64,
     _connection: ConnectionHandle<()>,
 }
 
 impl<L> Attached<L> {
-    /// Whether its token is good for a while.
+    /// Whether it is younger than [`LINK_LIFE`].
     pub(super) fn is_fresh(&self, now_ms: u64) -> bool {
-        self.fresh_until_ms.is_none_or(|until_ms| now_ms < until_ms)
+        now_ms < self.fresh_until_ms
     }
 }
 
@@ -64,7 +68,7 @@ impl<L> Attached<L> {
 struct Open {
     session: SessionHandle<()>,
     connection: ConnectionHandle<()>,
-    fresh_until_ms: Option<u64>,
+    fresh_until_ms: u64,
 }
 
 /// A link that sends to a topic.
@@ -131,16 +135,13 @@ async fn open(broker: &Broker, clock: &dyn Clock) -> Result<Open, BusError> {
     };
     let session = Session::begin(&mut connection).await;
     let mut session = session.map_err(|error| failed("no session was begun", &error))?;
-    let fresh_until_ms = match &broker.credentials {
-        Credentials::SharedAccess { policy, key } => {
-            let now_ms = clock.now_ms();
-            let expires_sec = (now_ms / 1_000).saturating_add(TOKEN_LIFE.as_secs());
-            let token = sign(&broker.resource(), (policy, key), expires_sec);
-            put_token(&mut session, &broker.resource(), token).await?;
-            Some(now_ms.saturating_add(clock::duration_ms(TOKEN_LIFE) / 4 * 3))
-        }
-        Credentials::Anonymous | Credentials::Plain { .. } => None,
-    };
+    let now_ms = clock.now_ms();
+    if let Credentials::SharedAccess { policy, key } = &broker.credentials {
+        let expires_sec = (now_ms / 1_000).saturating_add(TOKEN_LIFE.as_secs());
+        let token = sign(&broker.resource(), (policy, key), expires_sec);
+        put_token(&mut session, &broker.resource(), token).await?;
+    }
+    let fresh_until_ms = now_ms.saturating_add(clock::duration_ms(LINK_LIFE));
     Ok(Open { session, connection, fresh_until_ms })
 }
 

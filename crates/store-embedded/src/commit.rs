@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use segno::clock::duration_ms;
-use segno::store::memory::peek_lock::Standing;
+use segno::store::core::peek_lock::Standing;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, ErrorKind, ExecutionMetadata, Expect, Guards, OrchestratorMessage,
     ProviderError, RecordBatch, RecordWrite, StartGuard, StoredEvent, TurnLock, WorkerMessage,

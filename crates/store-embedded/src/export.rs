@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use segno::store::memory::peek_lock::Standing;
+use segno::store::core::peek_lock::Standing;
 use segno::store::{
     ContentHeader, ContentItem, ExecutionContent, Export, InstanceContent, MessageContent, ProviderError,
     StoredEvent, WorkItemContent,

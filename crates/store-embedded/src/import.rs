@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use segno::store::memory::peek_lock::Standing;
+use segno::store::core::peek_lock::Standing;
 use segno::store::{
     ContentHeader, ContentItem, ContentOrder, ErrorKind, ExecutionContent, Export, Import, InstanceContent,
     MessageContent, ProviderError, Record, StoredEvent, Transfer, WorkItemContent,

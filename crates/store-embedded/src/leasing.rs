@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use segno::clock::duration_ms;
-use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
-use segno::store::memory::worker_queue::ItemLock;
+use segno::store::core::peek_lock::{Attempt, Sequence, Standing};
+use segno::store::core::worker_queue::ItemLock;
 use segno::store::{LockLife, LockToken, LockedWorkItem, WorkerMessage};
 use tokio::sync::Notify;
 

@@ -28,7 +28,7 @@ pub struct Pace {
 
 impl Pace {
     /// For how many callers, and how long, a batch is kept open that so many wait for; `None` when it goes at once.
-    pub fn wish(&self, waiting: usize) -> Option<(usize, Duration)> {
+    pub fn demand(&self, waiting: usize) -> Option<(usize, Duration)> {
         let (enough, patience) = match self.answered {
             crowd if crowd >= LARGE_CROWD => (crowd, self.sync * 2),
             crowd => (crowd / 2, self.sync),
@@ -51,10 +51,10 @@ mod tests {
     #[test]
     fn whoever_is_alone_never_waits() {
         let mut pace = Pace::default();
-        assert_eq!(pace.wish(1), None);
+        assert_eq!(pace.demand(1), None);
         for _ in 0..10 {
             pace.written(2 * LEAST_CROWD - 1, Duration::from_secs(1));
-            assert_eq!(pace.wish(1), None);
+            assert_eq!(pace.demand(1), None);
         }
     }
 
@@ -66,13 +66,13 @@ mod tests {
             for _ in 0..100 {
                 pace.written(crowd, Duration::from_millis(1));
             }
-            let (enough, patience) = pace.wish(expected - 1).expect("a crowd was just answered");
+            let (enough, patience) = pace.demand(expected - 1).expect("a crowd was just answered");
             assert_eq!(enough, expected, "{crowd}");
             let least = Duration::from_micros(least_us);
             assert!(patience > least && patience <= least * 10 / 9, "{crowd}: {patience:?}");
-            assert_eq!(pace.wish(expected), None, "{crowd}");
+            assert_eq!(pace.demand(expected), None, "{crowd}");
             pace.written(crowd, Duration::from_secs(100));
-            assert_eq!(pace.wish(1), Some((expected, LONGEST)), "{crowd}");
+            assert_eq!(pace.demand(1), Some((expected, LONGEST)), "{crowd}");
         }
     }
 }

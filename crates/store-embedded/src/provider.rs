@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno::clock::{deadline_ms, duration_ms, sleep_until};
-use segno::store::memory::peek_lock::Attempt;
-use segno::store::memory::wishes::{TurnWish, WorkWish};
-use segno::store::memory::worker_queue::ItemLock;
+use segno::store::core::peek_lock::Attempt;
+use segno::store::core::demand::{TurnDemand, WorkDemand};
+use segno::store::core::worker_queue::ItemLock;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife,
     LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider,
@@ -66,7 +66,7 @@ impl Provider for EmbeddedStore {
         let (filter, resident) = (filter.cloned(), resident.cloned());
         let fetch = Fetch {
             operation: "fetch_orchestration_items",
-            wish: TurnWish { filter: filter.clone() },
+            demand: TurnDemand { filter: filter.clone() },
             poll_timeout,
             lease: None,
             attempt: move |state: &mut State, now_ms| {
@@ -189,7 +189,7 @@ impl Provider for EmbeddedStore {
         let (session, tags) = (session.cloned(), tag_filter.clone());
         let fetch = Fetch {
             operation: "fetch_work_items",
-            wish: WorkWish { tags: tags.clone(), session: session.clone() },
+            demand: WorkDemand { tags: tags.clone(), session: session.clone() },
             poll_timeout,
             lease,
             attempt: move |state: &mut State, now_ms| {

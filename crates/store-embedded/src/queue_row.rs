@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use segno::store::memory::peek_lock::Standing;
-use segno::store::memory::worker_queue::ItemLock;
+use segno::store::core::peek_lock::Standing;
+use segno::store::core::worker_queue::ItemLock;
 use segno::store::{
     LockToken, OrchestratorMessage, Record, ScheduledActivityIdentifier, StartGuard, StoredEvent,
     TimerIdentifier, WorkerMessage,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use segno::store::memory::due_index::{DueIndex, FOREVER_MS};
+use segno::store::core::due_index::{DueIndex, FOREVER_MS};
 
 use crate::error::RowError;
 use crate::expiries::Expiries;

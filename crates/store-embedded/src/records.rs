@@ -1,7 +1,7 @@
 //! The third facet: records.
 
 use async_trait::async_trait;
-use segno::store::memory::wishes::DueWish;
+use segno::store::core::demand::DueDemand;
 use segno::store::{DueRecords, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, Records};
 
 use crate::error::RowError;
@@ -45,15 +45,15 @@ impl Records for EmbeddedStore {
             let query = DueQuery { kind, id_prefix, due_by_ms, limit };
             return self.core().look(OPERATION, |state, now_ms| due(state, &query, now_ms)).await;
         }
-        let wish = DueWish { kind: kind.to_owned(), id_prefix: id_prefix.to_owned() };
-        let wanted = wish.clone();
+        let demand = DueDemand { kind: kind.to_owned(), id_prefix: id_prefix.to_owned() };
+        let wanted = demand.clone();
         let attempt = move |state: &mut State, now_ms| {
-            let DueWish { kind, id_prefix } = &wanted;
+            let DueDemand { kind, id_prefix } = &wanted;
             let items = due(state, &DueQuery { kind, id_prefix, due_by_ms: now_ms, limit }, now_ms)?;
             Ok(Found { items, depends_on: state.unsynced.newest() })
         };
         let fetch =
-            Fetch { operation: OPERATION, wish, poll_timeout: request.poll_timeout, lease: None, attempt };
+            Fetch { operation: OPERATION, demand, poll_timeout: request.poll_timeout, lease: None, attempt };
         self.core().wait_for(fetch).await
     }
 

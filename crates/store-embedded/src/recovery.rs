@@ -11,9 +11,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hashbrown::HashMap;
 use segno::store::LockLife;
-use segno::store::memory::orchestrator_queue::OrchestratorQueue;
-use segno::store::memory::peek_lock::Standing;
-use segno::store::memory::worker_queue::{ItemLock, WorkerQueue};
+use segno::store::core::orchestrator_queue::OrchestratorQueue;
+use segno::store::core::peek_lock::Standing;
+use segno::store::core::worker_queue::{ItemLock, WorkerQueue};
 use semver::Version;
 
 use crate::base::Base;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use segno::clock::Clock;
 use segno::store::ProviderError;
-use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
+use segno::store::core::demand::{Demand, FetchKind, WaitQueues};
 use tokio::sync::{Notify, oneshot};
 
 use crate::batch::Batch;
@@ -47,7 +47,7 @@ impl Waiter {
 /// What one caller at a time is at work on.
 pub struct Shared {
     pub state: State,
-    pub waiters: AllWaiters,
+    pub waiters: WaitQueues,
     /// Whoever waits for the batch that is being filled, and for the one that is being written.
     pub filling: Vec<Waiter>,
     pub writing: Vec<Waiter>,
@@ -87,9 +87,9 @@ impl Shared {
 
     /// Fails when a fetch would hand out work while nothing is written. What came of it could not be committed, and what it
     /// is made of may never become durable.
-    pub fn check_fetch<W: Wish>(&self, operation: &'static str) -> Result<(), ProviderError> {
+    pub fn check_fetch<W: Demand>(&self, operation: &'static str) -> Result<(), ProviderError> {
         match &self.refusal {
-            Some(refusal) if W::FETCHES == Fetches::Work => Err(refusal.at(operation)),
+            Some(refusal) if W::KIND == FetchKind::Work => Err(refusal.at(operation)),
             _ => Ok(()),
         }
     }
@@ -191,7 +191,7 @@ impl Core {
         let (state, tail, damage) = recovered;
         let shared = Shared {
             state,
-            waiters: AllWaiters::default(),
+            waiters: WaitQueues::default(),
             filling: Vec::new(),
             writing: Vec::new(),
             refusal: None,

@@ -80,7 +80,7 @@ struct WatchingStart<'a> {
 impl Drop for WatchingStart<'_> {
     fn drop(&mut self) {
         if let Some(instance) = self.instance {
-            self.core.lock().state.watches.remove_unheard(instance);
+            self.core.lock().state.watches.remove_closed(instance);
         }
     }
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hashbrown::HashMap;
 use segno::clock::duration_ms;
-use segno::store::memory::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
-use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
-use segno::store::memory::watch::Watches;
-use segno::store::memory::worker_queue::{ItemLock, WorkWanted, WorkerQueue};
+use segno::store::core::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
+use segno::store::core::peek_lock::{Attempt, Sequence, Standing};
+use segno::store::core::watch::Watches;
+use segno::store::core::worker_queue::{ItemLock, WorkFilter, WorkerQueue};
 use segno::store::{
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockToken, LockedWorkItem,
     OrchestrationItem, QueueDepths, ResidentExecutions,
@@ -328,7 +328,7 @@ impl State {
         depends_on: &mut Option<u64>,
     ) -> Vec<LockedWorkItem> {
         let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
-        let wanted = WorkWanted { tags: request.tag_filter, session: request.session };
+        let wanted = WorkFilter { tags: request.tag_filter, session: request.session };
         let mut items = Vec::with_capacity(request.max_items.min(self.work.ready_count(&wanted)));
         while items.len() < request.max_items
             && let Some(item) = self.work.take_next(&wanted, until_ms, now_ms, &mut self.tokens)

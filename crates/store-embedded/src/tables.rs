@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use segno::store::memory::peek_lock::Standing;
+use segno::store::core::peek_lock::Standing;
 use segno::store::{
     HistoryPage, HistoryQuery, OrchestratorMessage, ReadableHistoryPage, StoredEvent, UnreadableEvents,
     WorkerMessage,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
-use segno::store::memory::worker_queue::ItemLock;
+use segno::store::core::worker_queue::ItemLock;
 
 /// The time until which entries are held back.
 pub const HELD_MS: u64 = u64::MAX;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock::{deadline_ms, sleep_until};
-use segno::store::memory::orchestrator_queue::OrchestratorQueue;
-use segno::store::memory::peek_lock::Attempt;
-use segno::store::memory::waiters::{Seat, others_first};
-use segno::store::memory::wishes::{Queues, Wish};
-use segno::store::memory::worker_queue::WorkerQueue;
+use segno::store::core::orchestrator_queue::OrchestratorQueue;
+use segno::store::core::peek_lock::Attempt;
+use segno::store::core::waiters::{WaiterKey, reschedule_once};
+use segno::store::core::demand::{Demand, Queues};
+use segno::store::core::worker_queue::WorkerQueue;
 use segno::store::{InstanceInfo, LockToken, ProviderError, WatchUntil};
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Notify, oneshot};
@@ -109,7 +109,7 @@ pub trait Fetched: Send + 'static {
 /// A fetch: what it waits for, and how it tries.
 pub struct Fetch<W, A> {
     pub operation: &'static str,
-    pub wish: W,
+    pub demand: W,
     pub poll_timeout: Duration,
     /// What is leased to it as it comes, while it waits.
     pub lease: Option<Arc<LeaseTerms>>,
@@ -117,13 +117,13 @@ pub struct Fetch<W, A> {
 }
 
 /// What came of a try.
-enum Tried<W: Wish, T: Fetched> {
+enum Tried<W: Demand, T: Fetched> {
     Ended(Vec<T>, Option<oneshot::Receiver<Outcome>>),
     /// It sleeps until it is woken, or until this time.
     Parked(Place<W>, u64),
 }
 
-impl<W: Wish + 'static, T: Fetched> Answer for Result<Tried<W, T>, ProviderError> {
+impl<W: Demand + 'static, T: Fetched> Answer for Result<Tried<W, T>, ProviderError> {
     fn undo(self, shared: &mut Shared, now_ms: u64) {
         match self {
             Ok(Tried::Ended(items, _)) => {
@@ -138,15 +138,15 @@ impl<W: Wish + 'static, T: Fetched> Answer for Result<Tried<W, T>, ProviderError
 
 /// A place among the waiters.
 struct Place<W> {
-    seat: Seat,
+    seat: WaiterKey,
     /// Keeps a signal that comes before the fetch listens.
     signal: Arc<Notify>,
     /// Its number among those to whom activities are leased as they come.
     lessee: Option<u64>,
-    wish: PhantomData<fn() -> W>,
+    demand: PhantomData<fn() -> W>,
 }
 
-impl<W: Wish> Place<W> {
+impl<W: Demand> Place<W> {
     fn leave(&self, shared: &mut Shared, now_ms: u64) {
         W::waiters(&mut shared.waiters).leave(self.seat);
         self.lessee.into_iter().for_each(|lessee| shared.state.lessee_leaves(lessee, now_ms));
@@ -236,7 +236,7 @@ impl Core {
     /// commit or, as its group's timekeeper, by the clock.
     pub async fn wait_for<W, T, A>(&self, fetch: Fetch<W, A>) -> Result<Vec<T>, ProviderError>
     where
-        W: Wish + Clone + Send + Sync + 'static,
+        W: Demand + Clone + Send + Sync + 'static,
         T: Fetched,
         A: Fn(&mut State, u64) -> Result<Found<T>, RowError> + Send + Sync + 'static,
     {
@@ -259,7 +259,7 @@ impl Core {
             tokio::select! {
                 biased;
                 // One fetch then takes what all of them enqueue.
-                () = place.signal.notified() => others_first().await,
+                () = place.signal.notified() => reschedule_once().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         };
@@ -305,7 +305,7 @@ impl Shared {
         now_ms: u64,
     ) -> Result<Tried<W, T>, ProviderError>
     where
-        W: Wish + Clone,
+        W: Demand + Clone,
         T: Fetched,
         A: Fn(&mut State, u64) -> Result<Found<T>, RowError>,
     {
@@ -324,11 +324,11 @@ impl Shared {
             let place = place.unwrap_or_else(|| {
                 let signal = Arc::new(Notify::new());
                 let lessee = fetch.lease.as_ref().map(|terms| lessees.join(terms, &signal));
-                Place { seat: waiters.join(fetch.wish.clone()), signal, lessee, wish: PhantomData }
+                Place { seat: waiters.join(fetch.demand.clone()), signal, lessee, demand: PhantomData }
             });
             let state = &self.state;
             let change_ms =
-                waiters.park(place.seat, &place.signal, |wish| wish.next_change_ms(state, now_ms));
+                waiters.park(place.seat, &place.signal, |demand| demand.next_change_ms(state, now_ms));
             let until_ms = change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms));
             return Ok(Tried::Parked(place, until_ms));
         }
@@ -337,7 +337,7 @@ impl Shared {
         Ok(Tried::Ended(items, depends_on.and_then(|sequence| self.outcome_of(sequence))))
     }
 
-    fn find<W: Wish, T: Fetched, A>(
+    fn find<W: Demand, T: Fetched, A>(
         &mut self,
         fetch: &Fetch<W, A>,
         lessee: Option<u64>,
@@ -380,12 +380,12 @@ impl Drop for Unanswered<'_> {
 }
 
 /// A place among the waiters that is given up when the fetch is dropped.
-struct Ticket<'a, W: Wish> {
+struct Ticket<'a, W: Demand> {
     core: &'a Core,
     place: Option<Place<W>>,
 }
 
-impl<W: Wish> Drop for Ticket<'_, W> {
+impl<W: Demand> Drop for Ticket<'_, W> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
             self.core.change_shared(|shared, now_ms| place.leave(shared, now_ms));

@@ -176,7 +176,7 @@ impl Core {
         self.to_writer.mute();
         self.do_left(shared);
         if shared.state.unsynced.is_wanted() {
-            if let Some((enough, patience)) = pace.wish(shared.filling.len())
+            if let Some((enough, patience)) = pace.demand(shared.filling.len())
                 && !is_up
                 && !shared.is_closing
             {

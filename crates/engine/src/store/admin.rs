@@ -89,9 +89,9 @@ pub struct SystemMetrics {
 /// Queue lengths at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepths {
-    /// Visible orchestrator messages that nobody has locked.
+    /// Visible orchestrator messages that are not locked.
     pub orchestrator_queue: u64,
-    /// Visible activities that nobody has locked.
+    /// Visible activities that are not locked.
     pub worker_queue: u64,
     /// Orchestrator messages whose time has not come.
     pub orchestrator_delayed: u64,

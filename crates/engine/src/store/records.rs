@@ -120,7 +120,7 @@ pub struct ListRecords<'a> {
     pub limit: usize,
 }
 
-/// Records that can be read of those that were asked for.
+/// The readable ones of the requested records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadableRecords {
     /// The records, ascending by id.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use semver::Version;
 
-use crate::store::memory::peek_lock::Standing;
+use crate::store::core::peek_lock::Standing;
 use crate::store::{
     ExecutionStatus, InstanceInfo, OrchestratorMessage, Record, StartGuard, StoredEvent, WorkerMessage,
 };
@@ -100,7 +100,7 @@ pub struct MessageContent {
     /// How often it has been fetched.
     pub attempts: u32,
     /// Set when everything of its instance, also what comes later, waits until its `visible_at_ms`, because a batch was
-    /// given back with a delay; so it is set for everything that was fetched before and is not visible. See [`Provider::abandon_orchestration_item`](crate::store::Provider::abandon_orchestration_item).
+    /// abandoned with a delay; so it is set for everything that was fetched before and is not visible. See [`Provider::abandon_orchestration_item`](crate::store::Provider::abandon_orchestration_item).
     pub holds_instance: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The orchestrator queue: messages per instance, instance locks, and the order in which instances are fetched.
+//! The orchestrator queue: messages per instance, instance locks, and the order in which instances are
+//! fetched.
 //!
 //! A message is in one of three places, and every change is a move between them:
 //!
@@ -11,12 +12,13 @@
 //! | fetched | (removed) | `consume` |
 //! | any | (removed) | `cancel_timer`, `remove_instance` |
 //!
-//! An instance is *ready* when it has visible messages and no lock. Ready instances are kept by the version that they are
-//! pinned to, and within it by their oldest visible message. A fetch looks at the head of each version group, so
-//! instances that a runtime cannot replay cost nothing however many they are.
+//! An instance is *ready* when it has visible messages and no lock. Ready instances are indexed by the
+//! version that they are pinned to, and within it by their oldest visible message. A fetch reads the
+//! head of each version group, so instances that a runtime cannot replay cost nothing, however many
+//! they are.
 //!
-//! **Invariant.** Every method except `advance` relies on `advance` having been called with the same time: then a lock
-//! that is here is a lock that holds.
+//! **Invariant.** Every method except `advance` requires that `advance` was called with the same time:
+//! then every lock in the queue is valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,7 +45,7 @@ pub struct OrchestratorQueue {
     depths: Depths,
 }
 
-/// What waits for one instance; exists only while there is a message or a lock.
+/// The queue of one instance; exists only while there is a message or a lock.
 #[derive(Debug, Default)]
 struct InstanceQueue {
     pin: Option<Version>,
@@ -55,7 +57,7 @@ struct InstanceQueue {
     guarded_start: Option<u64>,
     /// Key of the instance in the ready order, if it is there.
     ready_key: Option<u64>,
-    /// Nothing of the instance is shown before this time: its batch was given back with a delay.
+    /// No message of the instance is visible before this time: its batch was abandoned with a delay.
     not_before_ms: u64,
 }
 
@@ -84,7 +86,7 @@ impl InstanceQueue {
         self.lock.is_none() && self.visible.is_empty() && self.delayed.is_empty()
     }
 
-    /// The place in the ready order that the instance should have.
+    /// The key that the instance should have in the ready order.
     fn wanted_ready_key(&self) -> Option<u64> {
         if self.lock.is_some() {
             return None;
@@ -92,8 +94,8 @@ impl InstanceQueue {
         self.visible.first_id()
     }
 
-    /// Forgets what points at a message that leaves the queue for good.
-    fn forget(&mut self, message_id: u64, timer: Option<TimerIdentifier>) {
+    /// Removes the references to a message that is removed.
+    fn unlink(&mut self, message_id: u64, timer: Option<TimerIdentifier>) {
         if let Some(timer) = timer {
             self.timers.remove(&(timer, message_id));
         }
@@ -104,13 +106,15 @@ impl InstanceQueue {
 }
 
 impl OrchestratorQueue {
-    /// An empty queue whose message ids continue after `last_message_id`, for a store that was restarted.
+    /// An empty queue whose message ids continue after `last_message_id`, for a store that was
+    /// restarted.
     pub fn after(last_message_id: u64) -> Self {
         OrchestratorQueue { message_ids: Sequence::after(last_message_id), ..OrchestratorQueue::default() }
     }
 
-    /// Adds a message and returns its id. `pin` is asked for the instance's pinned version when the queue
-    /// does not know the instance yet. Guards are the caller's to check with [`Self::has_guarded_start`].
+    /// Adds a message and returns its id. `pin` returns the pinned version of the instance, and is
+    /// called if the queue has no entry for the instance. The caller checks guards with
+    /// [`Self::has_guarded_start`].
     pub fn enqueue(
         &mut self,
         message: OrchestratorMessage,
@@ -123,7 +127,7 @@ impl OrchestratorQueue {
         id
     }
 
-    /// Puts a message back as it stood before the store was closed.
+    /// Restores a message to its state before the store was closed.
     pub fn restore(
         &mut self,
         standing: Standing,
@@ -152,7 +156,8 @@ impl OrchestratorQueue {
         self.show(&instance, [(message_id, stored)], now_ms);
     }
 
-    /// Moves a message that is delayed until `from_ms` to another time; does nothing when it is not there any more.
+    /// Moves a message that is delayed until `from_ms` to another time. Has no effect if there is no such
+    /// message any more.
     pub fn reschedule(&mut self, message_id: u64, from_ms: u64, to_ms: u64, now_ms: u64) {
         let Some(instance) = self.delayed.remove(&(from_ms, message_id)) else { return };
         self.depths.delayed -= 1;
@@ -162,29 +167,30 @@ impl OrchestratorQueue {
         self.show(&instance, [(message_id, *message)], now_ms);
     }
 
-    /// Whether a message of the instance is here and waits for its time.
+    /// Whether a message of the instance is in the queue and delayed.
     pub fn delays(&self, instance: &str, message_id: u64) -> bool {
         self.instances.get(instance).is_some_and(|queue| queue.delayed.contains_key(&message_id))
     }
 
-    /// Whether a message or a lock of the instance is here, so that its pin is known.
+    /// Whether the queue has a message or a lock of the instance, and so its pin.
     pub fn knows(&self, instance: &str) -> bool {
         self.instances.contains_key(instance)
     }
 
-    /// The messages that a lock holds, with their attempts, this fetch included.
+    /// The messages under a lock, with their attempts, this fetch included.
     pub fn fetched(&self, token: LockToken) -> impl Iterator<Item = (u64, u32)> {
         let lock = self.locks.get(&token).and_then(|instance| self.instances.get(instance)?.lock.as_ref());
         let fetched = lock.into_iter().flat_map(|lock| lock.fetched.iter());
         fetched.map(|(message_id, message)| (message_id, message.attempts))
     }
 
-    /// Whether a guarded start for the instance waits, visible or not.
+    /// Whether a guarded start for the instance is queued, visible or not.
     pub fn has_guarded_start(&self, instance: &str) -> bool {
         self.instances.get(instance).is_some_and(|queue| queue.guarded_start.is_some())
     }
 
-    /// The time from which the guarded start for the instance is visible, or now if that lies ahead; `None` when none waits.
+    /// The time from which the guarded start for the instance is visible, or now if that is later;
+    /// `None` without such a start.
     pub fn guarded_start_ms(&self, instance: &str, now_ms: u64) -> Option<u64> {
         let queue = self.instances.get(instance)?;
         let start_id = queue.guarded_start?;
@@ -195,7 +201,7 @@ impl OrchestratorQueue {
         Some(visible_at_ms.unwrap_or(now_ms).min(now_ms))
     }
 
-    /// Makes everything visible whose time has come and ends every lock that has run out.
+    /// Makes delayed messages visible whose time has come, and ends expired locks.
     pub fn advance(&mut self, now_ms: u64) {
         while let Some(&(until_ms, token)) = self.expiries.first()
             && until_ms <= now_ms
@@ -220,7 +226,7 @@ impl OrchestratorQueue {
         earliest(delayed, self.expiries.first().map(|(until_ms, _)| *until_ms))
     }
 
-    /// How many instances a fetch with this filter could lock now.
+    /// Number of instances that a fetch with this filter could lock now.
     pub fn ready_count(&self, filter: Option<&DispatcherCapabilityFilter>) -> usize {
         self.matching(filter).map(BTreeMap::len).sum()
     }
@@ -259,14 +265,15 @@ impl OrchestratorQueue {
         self.locks.get(&token)
     }
 
-    /// Whether an instance has no lock, and nothing that a fetch could take or has to wait for.
+    /// Whether an instance has no lock, no visible message and no delay.
     pub fn is_at_rest(&self, instance: &str, now_ms: u64) -> bool {
         self.instances.get(instance).is_none_or(|queue| {
             queue.lock.is_none() && queue.visible.is_empty() && queue.not_before_ms <= now_ms
         })
     }
 
-    /// Removes the fetched messages, and the lock unless it is kept. Returns their ids; `None` when the token does not hold.
+    /// Removes the fetched messages, and the lock unless it is kept. Returns their ids; `None` if the
+    /// token is not valid.
     pub fn consume(
         &mut self,
         token: LockToken,
@@ -284,13 +291,14 @@ impl OrchestratorQueue {
         };
         let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
         for (message_id, message) in fetched.iter() {
-            queue.forget(message_id, message.timer);
+            queue.unlink(message_id, message.timer);
         }
         self.settle(&instance);
         Some(fetched.into_iter().map(|(message_id, _)| message_id))
     }
 
-    /// Gives the fetched messages back, visible at `visible_at_ms`. `None` when the token does not hold.
+    /// Abandons the fetched messages; they are visible at `visible_at_ms`. `None` if the token is not
+    /// valid.
     pub fn abandon(
         &mut self,
         token: LockToken,
@@ -310,7 +318,8 @@ impl OrchestratorQueue {
         Some(())
     }
 
-    /// Hides everything of an instance until a time, for a store that was restarted after its batch was given back.
+    /// Delays all messages of an instance, for a store that was restarted after the batch of the instance
+    /// was abandoned.
     pub fn hold_back(&mut self, instance: &str, until_ms: u64) {
         let Some((id, _)) = self.instances.get_key_value(instance) else { return };
         let id = Arc::clone(id);
@@ -318,7 +327,7 @@ impl OrchestratorQueue {
         self.settle(&id);
     }
 
-    /// Hides everything of an instance until a time, so that nothing overtakes a batch that was given back.
+    /// Delays all messages of an instance, so that none overtakes an abandoned batch.
     fn hide(&mut self, instance: &Arc<str>, until_ms: u64) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         queue.not_before_ms = until_ms;
@@ -338,7 +347,7 @@ impl OrchestratorQueue {
         }
     }
 
-    /// Moves the end of a lock. `None` when the token does not hold.
+    /// Moves the end of a lock. `None` if the token is not valid.
     pub fn renew(&mut self, token: LockToken, until_ms: u64) -> Option<()> {
         let instance = Arc::clone(self.locks.get(&token)?);
         let lock = self.lock_mut(&instance);
@@ -348,8 +357,8 @@ impl OrchestratorQueue {
         Some(())
     }
 
-    /// Takes a timer of an instance out of the queue, wherever it is except in a fetched batch, whose messages go
-    /// with the ack that cancels. Unknown timers are fine. Returns the ids of what was removed.
+    /// Removes a timer of an instance, except from a fetched batch, whose messages are removed by the ack
+    /// that cancels. Unknown timers are ignored. Returns the ids of the removed messages.
     pub fn cancel_timer(&mut self, instance: &str, timer: TimerIdentifier) -> Vec<u64> {
         let Some((id, queue)) = self.instances.get_key_value(instance) else { return Vec::new() };
         let (id, same_timer) = (Arc::clone(id), (timer, 0)..=(timer, u64::MAX));
@@ -365,29 +374,29 @@ impl OrchestratorQueue {
             } else {
                 return false;
             }
-            queue.forget(message_id, Some(timer));
+            queue.unlink(message_id, Some(timer));
             true
         });
         self.settle(&id);
         message_ids
     }
 
-    /// Takes all timers of an instance out of the queue and ends its lock, without counting the fetch; the messages that the
-    /// lock held are visible again. Returns the ids of what was removed.
+    /// Removes all timers of an instance and ends its lock, without counting the fetch; the messages under
+    /// the lock become visible. Returns the ids of the removed messages.
     pub fn reset(&mut self, instance: &str, now_ms: u64) -> Vec<u64> {
         let Some(queue) = self.instances.get(instance) else { return Vec::new() };
         if let Some(token) = queue.lock.as_ref().map(|lock| lock.token) {
-            // Nothing of the batch is delayed, so its own times do not matter.
+            // No message of the batch is delayed, so the times do not matter.
             let _held = self.abandon(token, now_ms, Attempt::Ignored, now_ms);
         }
-        self.let_go(instance, now_ms);
+        self.end_delay(instance, now_ms);
         let Some(queue) = self.instances.get(instance) else { return Vec::new() };
         let timers: BTreeSet<TimerIdentifier> = queue.timers.iter().map(|(timer, _)| *timer).collect();
         timers.into_iter().flat_map(|timer| self.cancel_timer(instance, timer)).collect()
     }
 
-    /// Shows what a batch that was given back with a delay has hidden.
-    fn let_go(&mut self, instance: &str, now_ms: u64) {
+    /// Ends the delay that an abandoned batch has caused.
+    fn end_delay(&mut self, instance: &str, now_ms: u64) {
         let Some(queue) = self.instances.get_mut(instance) else { return };
         let until_ms = std::mem::take(&mut queue.not_before_ms);
         if until_ms <= now_ms {
@@ -400,7 +409,7 @@ impl OrchestratorQueue {
         }
     }
 
-    /// Tells the queue that the current execution of an instance is pinned to another version.
+    /// Pins an instance, for its current execution, to another version.
     pub fn set_pin(&mut self, instance: &Arc<str>, pin: Option<&Version>) {
         let Some(queue) = self.instances.get_mut(instance) else { return };
         if queue.pin.as_ref() == pin {
@@ -444,7 +453,7 @@ impl OrchestratorQueue {
         self.locks.keys().flat_map(|token| self.fetched(*token))
     }
 
-    /// Every message as it stands, locked or not, by id.
+    /// Every message with its state, locked or not, by id.
     pub fn content(&self, taken_at_ms: u64) -> Vec<MessageContent> {
         let mut content: Vec<MessageContent> = Vec::new();
         for (instance, queue) in &self.instances {
@@ -470,7 +479,7 @@ impl OrchestratorQueue {
         content
     }
 
-    /// How many messages are in which state.
+    /// Number of messages in each state.
     pub fn depths(&self) -> Depths {
         self.depths
     }
@@ -489,7 +498,7 @@ impl OrchestratorQueue {
         queue.lock.as_mut().expect("a lock token belongs to a lock")
     }
 
-    /// Ends a lock and hands out what it held. The caller puts that somewhere and settles the instance.
+    /// Ends a lock and returns its messages. The caller places them and settles the instance.
     fn unlock(&mut self, token: LockToken) -> Option<(Arc<str>, Messages)> {
         let instance = self.locks.remove(&token)?;
         let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
@@ -499,7 +508,7 @@ impl OrchestratorQueue {
         Some((instance, lock.fetched))
     }
 
-    /// Puts messages where their time says: among the visible or among the delayed.
+    /// Adds messages to the visible or the delayed ones, by their time.
     fn show(&mut self, instance: &Arc<str>, messages: impl IntoIterator<Item = (u64, Message)>, now_ms: u64) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         for (message_id, mut message) in messages {
@@ -516,7 +525,8 @@ impl OrchestratorQueue {
         self.settle(instance);
     }
 
-    /// Brings the ready order in line with an instance after a change, and forgets an instance with nothing left.
+    /// Updates the ready order after a change of an instance, and drops an instance without messages and
+    /// lock.
     fn settle(&mut self, instance: &Arc<str>) {
         let Some(queue) = self.instances.get_mut(instance) else { return };
         let wanted = queue.wanted_ready_key();

@@ -49,7 +49,7 @@ impl Fixture {
         tags: &TagFilter,
         session: Option<&SessionFetchConfig>,
     ) -> Option<(u64, u32, LockToken)> {
-        let wanted = WorkWanted { tags, session };
+        let wanted = WorkFilter { tags, session };
         let ready = self.queue.ready_count(&wanted);
         let item = self.queue.take_next(&wanted, self.now_ms + 10, self.now_ms, &mut self.tokens);
         assert_eq!(ready > 0, item.is_some(), "ready count agrees with the fetch");
@@ -105,7 +105,7 @@ fn session_work_goes_to_the_owner_only_and_to_others_after_the_lock() {
 }
 
 #[test]
-fn an_expired_token_is_lost_even_if_nobody_fetched_again() {
+fn an_expired_token_is_lost_even_without_another_fetch() {
     let mut queue = Fixture::with([message(1, None, None)]);
     let (.., token) = queue.take(&TagFilter::Any, None).unwrap();
     assert_eq!(queue.queue.renew(token, 15, 0), Some(()));

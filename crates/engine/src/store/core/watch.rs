@@ -1,4 +1,5 @@
-//! Watches on instances: each is answered by the first commit that meets it, with the state of that commit.
+//! Watches on instances: each is answered by the first commit that fulfils its condition, with the
+//! state of that commit.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ impl Watches {
         (self.add_answer(instance, until, answer), receiver)
     }
 
-    /// The same for whoever has somewhere to be answered. Returns its id.
+    /// Adds a watch with an existing channel for its answer. Returns its id.
     pub fn add_answer(
         &mut self,
         instance: Arc<str>,
@@ -37,13 +38,13 @@ impl Watches {
         answer: oneshot::Sender<InstanceInfo>,
     ) -> u64 {
         let id = self.ids.take();
-        // Most are watched by one.
+        // Most instances have one watch.
         let watches = self.by_instance.entry(instance).or_insert_with(|| Vec::with_capacity(1));
         watches.push((id, Watch { until, answer }));
         id
     }
 
-    /// Forgets a watch, answered or not.
+    /// Removes a watch, answered or not.
     pub fn remove(&mut self, instance: &str, id: u64) {
         let Some(watches) = self.by_instance.get_mut(instance) else { return };
         if let Ok(place) = watches.binary_search_by_key(&id, |(id, _)| *id) {
@@ -54,8 +55,8 @@ impl Watches {
         }
     }
 
-    /// Forgets the watches on an instance whose answers nobody waits for any more.
-    pub fn remove_unheard(&mut self, instance: &str) {
+    /// Removes the watches on an instance whose receivers were dropped.
+    pub fn remove_closed(&mut self, instance: &str) {
         let Some(watches) = self.by_instance.get_mut(instance) else { return };
         watches.retain(|(_, watch)| !watch.answer.is_closed());
         if watches.is_empty() {
@@ -63,7 +64,7 @@ impl Watches {
         }
     }
 
-    /// Answers every watch on the instance that its new state meets.
+    /// Answers every watch whose condition the new state of the instance fulfils.
     pub fn answer(&mut self, info: &InstanceInfo) {
         self.answer_met(&info.instance_id, self.newest(), |until| until.is_met(info), || info.clone());
     }
@@ -73,8 +74,8 @@ impl Watches {
         self.ids.last()
     }
 
-    /// The same for a state of some time ago, when `newest` was the newest watch, that is put into words only if somebody wants to
-    /// hear it. Later watches may be on another instance of the same id.
+    /// Answers with an earlier state, of when `newest` was the newest watch; later watches may be on
+    /// another instance with the same id. `info` is called only if a watch is answered.
     pub fn answer_met(
         &mut self,
         instance: &str,
@@ -87,7 +88,7 @@ impl Watches {
         }
         let Some(watches) = self.by_instance.get_mut(instance) else { return };
         for (_, watch) in watches.extract_if(.., |(id, watch)| *id <= newest && is_met(watch.until)) {
-            // A watcher that has gone away meanwhile is no error.
+            // A receiver that was dropped meanwhile is no error.
             let _ = watch.answer.send(info());
         }
         if watches.is_empty() {
@@ -95,25 +96,25 @@ impl Watches {
         }
     }
 
-    /// Whether somebody watches the instance who would be answered.
+    /// Whether the instance has a watch that would be answered.
     pub fn has_met(&self, instance: &str, is_met: impl Fn(WatchUntil) -> bool) -> bool {
         !self.by_instance.is_empty()
             && self.by_instance.get(instance).is_some_and(|all| all.iter().any(|(_, one)| is_met(one.until)))
     }
 
-    /// Gives up all watches; whoever waits hears that no answer comes.
+    /// Removes all watches. Their receivers are closed.
     pub fn clear(&mut self) {
         self.by_instance.clear();
     }
 
-    /// The instances that somebody watches.
+    /// The watched instances.
     pub fn watched(&self) -> Vec<Arc<str>> {
         self.by_instance.keys().cloned().collect()
     }
 
-    /// Whether nobody watches.
+    /// Whether there is no watch.
     #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_instance.is_empty()
     }
 }

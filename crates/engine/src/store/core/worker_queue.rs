@@ -10,10 +10,11 @@
 //! | locked | (removed) | `finish` |
 //! | any | (removed) | `cancel`, `remove_instance` |
 //!
-//! Ready items without a session are in one lane per tag, oldest first; ready items of a session are with the session.
+//! Ready items without a session are in one lane per tag, oldest first; ready items of a session are
+//! with the session.
 //!
-//! **Invariant.** Every method except `advance` relies on `advance` having been called with the same time: then a lock
-//! that is here is a lock that holds.
+//! **Invariant.** Every method except `advance` requires that `advance` was called with the same time:
+//! then every lock in the queue is valid.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::store::{
     SessionFetchConfig, TagFilter, WorkItemContent, WorkerMessage,
 };
 
-/// Activities that wait for a worker or are with one. See the module for their states.
+/// Activities that wait for a worker or are locked by one. See the module for their states.
 #[derive(Debug, Default)]
 pub struct WorkerQueue {
     item_ids: Sequence,
@@ -63,15 +64,15 @@ enum Place {
 /// The lock on an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ItemLock {
-    /// Who holds it.
+    /// The token of its holder.
     pub token: LockToken,
     /// When it ends.
     pub until_ms: u64,
 }
 
-/// Which work a fetch may take.
+/// The work that a fetch may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkWanted<'a> {
+pub struct WorkFilter<'a> {
     /// By tag.
     pub tags: &'a TagFilter,
     /// By session; `None` takes only work without one.
@@ -92,20 +93,20 @@ impl WorkerQueue {
         id
     }
 
-    /// Puts an activity back as it stood before the store was closed.
+    /// Restores an activity to its state before the store was closed.
     pub fn restore(&mut self, standing: Standing, message: WorkerMessage, now_ms: u64) {
         self.insert(standing, message);
         self.show(standing.id, standing.visible_at_ms, now_ms);
     }
 
-    /// Puts an activity back under a lock that it had before the store was closed, or from the
+    /// Adds an activity under a lock: one that it had before the store was closed, or one from its
     /// start.
     pub fn restore_locked(&mut self, standing: Standing, message: WorkerMessage, lock: ItemLock) {
         self.insert(standing, message);
         self.lock(standing.id, lock);
     }
 
-    /// Adds an item that is nowhere yet.
+    /// Adds an item, not yet in any order.
     fn insert(&mut self, standing: Standing, message: WorkerMessage) {
         let Standing { id: item_id, attempts, .. } = standing;
         let activity = &message.activity;
@@ -123,7 +124,7 @@ impl WorkerQueue {
         self.items.insert(item_id, Item { message, tag, session, attempts, place: Place::Ready });
     }
 
-    /// Locks an item that is nowhere.
+    /// Locks an item that is in no order.
     fn lock(&mut self, item_id: u64, lock: ItemLock) {
         let item = self.items.get_mut(&item_id).expect("the caller found the item");
         item.place = Place::Locked(lock);
@@ -132,7 +133,7 @@ impl WorkerQueue {
         self.depths.locked += 1;
     }
 
-    /// Makes everything ready whose time has come, and ends every item lock and session lock that has run out.
+    /// Makes delayed items ready whose time has come, and ends expired locks of items and sessions.
     pub fn advance(&mut self, now_ms: u64) {
         self.sessions.advance(now_ms);
         while let Some(&(until_ms, token)) = self.expiries.first()
@@ -157,29 +158,29 @@ impl WorkerQueue {
         earliest(earliest(delayed, expiry), self.sessions.next_change_ms())
     }
 
-    /// How many items, or sessions with items, a fetch could take from now.
-    pub fn ready_count(&self, wanted: &WorkWanted<'_>) -> usize {
-        let plain: usize = self.ready.matching(wanted.tags).map(BTreeSet::len).sum();
-        plain + wanted.session.map_or(0, |config| self.sessions.ready_count(config, wanted.tags))
+    /// Number of items, or sessions with items, that a fetch could take from now.
+    pub fn ready_count(&self, filter: &WorkFilter<'_>) -> usize {
+        let plain: usize = self.ready.matching(filter.tags).map(BTreeSet::len).sum();
+        plain + filter.session.map_or(0, |config| self.sessions.ready_count(config, filter.tags))
     }
 
     /// Locks the oldest item that the fetch may take; claims its session if it is free.
     pub fn take_next(
         &mut self,
-        wanted: &WorkWanted<'_>,
+        filter: &WorkFilter<'_>,
         until_ms: u64,
         now_ms: u64,
         tokens: &mut Sequence,
     ) -> Option<LockedWorkItem> {
-        let plain = self.ready.matching(wanted.tags).filter_map(|lane| lane.first().copied()).min();
-        let bound = wanted.session.and_then(|config| self.sessions.oldest_ready(config, wanted.tags));
+        let plain = self.ready.matching(filter.tags).filter_map(|lane| lane.first().copied()).min();
+        let bound = filter.session.and_then(|config| self.sessions.oldest_ready(config, filter.tags));
         let item_id = earliest(plain, bound)?;
         self.leave_ready(item_id);
         let lock_token = LockToken(tokens.take());
         self.lock(item_id, ItemLock { token: lock_token, until_ms });
         let item = self.items.get_mut(&item_id).expect("a ready item is in the queue");
         item.attempts = item.attempts.saturating_add(1);
-        if let (Some(session), Some(config)) = (&item.session, wanted.session) {
+        if let (Some(session), Some(config)) = (&item.session, filter.session) {
             let session_until_ms = now_ms.saturating_add(duration_ms(config.lock_timeout));
             self.sessions.claim(session, &config.owner_id, session_until_ms, now_ms);
         }
@@ -191,12 +192,13 @@ impl WorkerQueue {
         })
     }
 
-    /// Whether the token holds an item.
+    /// Whether the token is the lock of an item.
     pub fn holds(&self, token: LockToken) -> bool {
         self.locks.contains_key(&token)
     }
 
-    /// Moves an item that is delayed until `from_ms` to another time; does nothing when it is not there any more.
+    /// Moves an item that is delayed until `from_ms` to another time. Has no effect if there is no such item
+    /// any more.
     pub fn reschedule(&mut self, item_id: u64, from_ms: u64, to_ms: u64, now_ms: u64) {
         if self.delayed.remove(&(from_ms, item_id)) {
             self.depths.delayed -= 1;
@@ -204,7 +206,7 @@ impl WorkerQueue {
         }
     }
 
-    /// When the lock of the token ends. `None` when it does not hold.
+    /// The end of the lock of the token. `None` if the token is not valid.
     pub fn lock_ends_at_ms(&self, token: LockToken) -> Option<u64> {
         let item = self.items.get(self.locks.get(&token)?)?;
         match item.place {
@@ -213,20 +215,20 @@ impl WorkerQueue {
         }
     }
 
-    /// The item that the token holds, with its attempts, this fetch included.
+    /// The item that the token locks, with its attempts, this fetch included.
     pub fn locked_item(&self, token: LockToken) -> Option<(u64, u32)> {
         let item_id = *self.locks.get(&token)?;
         self.items.get(&item_id).map(|item| (item_id, item.attempts))
     }
 
-    /// The instance of the item that the token holds, and the attempts of the item, this fetch included.
+    /// The instance of the item that the token locks, and the attempts of the item, this fetch included.
     pub fn locked_activity(&self, token: LockToken) -> Option<(&Arc<str>, u32)> {
         let item = self.items.get(self.locks.get(&token)?)?;
         let (instance, _) = self.by_instance.get_key_value(item.message.activity.instance.as_str())?;
         Some((instance, item.attempts))
     }
 
-    /// Removes the item that the token holds and returns its id. `None` when it holds none.
+    /// Removes the item that the token locks and returns its id. `None` if the token is not valid.
     pub fn finish(&mut self, token: LockToken, now_ms: u64) -> Option<u64> {
         let item_id = *self.locks.get(&token)?;
         self.touch_session(item_id, now_ms);
@@ -234,7 +236,7 @@ impl WorkerQueue {
         Some(item_id)
     }
 
-    /// Gives an item back, ready at `visible_at_ms`. `None` when the token does not hold.
+    /// Abandons an item; it is ready at `visible_at_ms`. `None` if the token is not valid.
     pub fn abandon(
         &mut self,
         token: LockToken,
@@ -249,7 +251,7 @@ impl WorkerQueue {
         Some(())
     }
 
-    /// Moves the end of a lock and keeps the session of the item active. `None` when the token does not hold.
+    /// Moves the end of a lock and keeps the session of the item active. `None` if the token is not valid.
     pub fn renew(&mut self, token: LockToken, until_ms: u64, now_ms: u64) -> Option<()> {
         let item_id = *self.locks.get(&token)?;
         let item = self.items.get_mut(&item_id).expect("a locked item is in the queue");
@@ -262,7 +264,7 @@ impl WorkerQueue {
         Some(())
     }
 
-    /// Takes an activity out of the queue, locked or not. Unknown ones are fine. Returns the ids of what was removed.
+    /// Removes an activity, locked or not. Unknown ones are ignored. Returns the ids of the removed items.
     pub fn cancel(&mut self, activity: &ScheduledActivityIdentifier) -> Vec<u64> {
         let Some(keys) = self.by_instance.get(activity.instance.as_str()) else { return Vec::new() };
         let named = (activity.execution_id, activity.activity_id);
@@ -274,7 +276,7 @@ impl WorkerQueue {
         item_ids
     }
 
-    /// How the activities of an instance stand, by execution and activity.
+    /// The states of the activities of an instance, by execution and activity.
     pub fn of_instance(&self, instance: &str) -> Vec<QueuedActivity> {
         let keys = self.by_instance.get(instance).into_iter().flatten();
         let queued = keys.filter_map(|&(execution_id, activity_id, item_id)| {
@@ -284,7 +286,7 @@ impl WorkerQueue {
         queued.collect()
     }
 
-    /// The delayed items of an instance, with the time of each and its attempts. Time must have passed before.
+    /// The delayed items of an instance, with the time and the attempts of each. Call `advance` before.
     pub fn delayed_of(&self, instance: &str) -> Vec<Standing> {
         let keys = self.by_instance.get(instance).into_iter().flatten();
         let delayed = keys.filter_map(|&(_, _, id)| {
@@ -295,7 +297,7 @@ impl WorkerQueue {
         delayed.collect()
     }
 
-    /// How an item stands. Time must have passed before.
+    /// The state of an item. Call `advance` before.
     fn standing(&self, item_id: u64) -> Option<QueuedWork> {
         let item = self.items.get(&item_id)?;
         let place = match item.place {
@@ -310,7 +312,7 @@ impl WorkerQueue {
         Some(QueuedWork { place, attempt_count: item.attempts, tag, session_id })
     }
 
-    /// Removes all activities of an instance; returns the ids of their items.
+    /// Removes all activities of an instance. Returns the ids of their items.
     pub fn remove_instance(&mut self, instance: &str) -> Vec<u64> {
         let Some(keys) = self.by_instance.get(instance) else { return Vec::new() };
         let item_ids: Vec<u64> = keys.iter().map(|&(_, _, item_id)| item_id).collect();
@@ -335,7 +337,7 @@ impl WorkerQueue {
         self.locks.values().filter_map(|id| self.items.get(id).map(|item| (*id, item.attempts)))
     }
 
-    /// Every item as it stands, locked or not, by id.
+    /// Every item with its state, locked or not, by id.
     pub fn content(&self, taken_at_ms: u64) -> Vec<WorkItemContent> {
         let stands = |(&id, item): (&u64, &Item)| {
             let visible_at_ms = match item.place {
@@ -350,7 +352,7 @@ impl WorkerQueue {
         content
     }
 
-    /// How many items are in which state.
+    /// Number of items in each state.
     pub fn depths(&self) -> Depths {
         self.depths
     }
@@ -371,7 +373,7 @@ impl WorkerQueue {
         Some(item_id)
     }
 
-    /// Puts an item that is nowhere where its time says: among the ready or among the delayed.
+    /// Adds an item that is in no order to the ready or the delayed ones, by its time.
     fn show(&mut self, item_id: u64, visible_at_ms: u64, now_ms: u64) {
         let item = self.items.get_mut(&item_id).expect("the caller found the item");
         if visible_at_ms > now_ms {
@@ -405,7 +407,7 @@ impl WorkerQueue {
         }
     }
 
-    /// Takes an item out of every structure.
+    /// Removes an item from every index.
     fn remove(&mut self, item_id: u64) {
         match self.items.get(&item_id).expect("the caller found the item").place {
             Place::Ready => self.leave_ready(item_id),

@@ -1,4 +1,5 @@
-//! One lane per routing tag, so that a fetch with a tag filter looks at the heads of the lanes it may take from.
+//! One lane per routing tag, so that a fetch with a tag filter reads the heads of the lanes that it
+//! may take from.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -14,7 +15,7 @@ pub(super) struct TagLanes<L> {
 }
 
 impl<L: Default> TagLanes<L> {
-    /// The lane of a tag, made if needed.
+    /// The lane of a tag, created if needed.
     pub(super) fn lane_mut(&mut self, tag: Option<&Arc<str>>) -> &mut L {
         match tag {
             None => &mut self.untagged,
@@ -22,7 +23,7 @@ impl<L: Default> TagLanes<L> {
         }
     }
 
-    /// Forgets the lane of a tag that is not in use any more.
+    /// Drops the lane of a tag that is not in use any more.
     pub(super) fn drop_lane(&mut self, tag: Option<&Arc<str>>) {
         match tag {
             None => self.untagged = L::default(),
@@ -30,8 +31,9 @@ impl<L: Default> TagLanes<L> {
         }
     }
 
-    /// The lanes that pass the filter. Grows with the tags of the filter or with the tags in use, whichever are fewer, and
-    /// for `Any` and prefixes with the tags in use that match; never with the work in the lanes.
+    /// The lanes that pass the filter. The cost grows with the tags of the filter or with the tags in
+    /// use, whichever are fewer, and for `Any` and prefixes with the tags in use that match; never
+    /// with the work in the lanes.
     pub(super) fn matching<'a>(&'a self, filter: &'a TagFilter) -> impl Iterator<Item = &'a L> {
         let untagged = filter.matches(None).then_some(&self.untagged);
         let named = match filter {

@@ -1,10 +1,12 @@
-//! The due index of one kind of records: by time, and by folder and time once a caller has asked for an id prefix.
+//! The due index of one kind of records: by time, and by folder and time once a caller has requested
+//! an id prefix.
 //!
-//! The [folder](folder_of) of an id is the text up to and including its last slash. A prefix covers whole folders and at most
-//! a part of one, so what is due under a prefix is a merge of a few ordered sets: its cost grows with the
-//! folders under the prefix and with what is found, never with records elsewhere or records that are due later.
+//! The [folder](folder_of) of an id is the text up to and including its last slash. A prefix covers
+//! whole folders and at most a part of one, so a listing under a prefix is a k-way merge of a few
+//! ordered sets: its cost grows with the folders under the prefix and with the result, never with
+//! records elsewhere or records that are due later.
 //!
-//! Folders are kept only for kinds that were asked for a prefix; for others they would be memory for nothing.
+//! Folders are indexed only for kinds that were queried by prefix; others would waste the memory.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,10 +15,10 @@ use std::sync::Arc;
 
 use crate::store::folder_of;
 
-/// The end of a life that does not end.
+/// The expiry of a record that never expires.
 pub const FOREVER_MS: u64 = u64::MAX;
 
-/// Due time and id of records, with the end of each one's life.
+/// Due time and id of records, with the expiry of each.
 type ByTime = BTreeMap<(u64, Arc<str>), u64>;
 
 /// Records of one kind that have a due time.
@@ -48,12 +50,13 @@ impl DueIndex {
         }
     }
 
-    /// Whether it can be forgotten: it has no records, and nothing asks for prefixes.
+    /// Whether it can be dropped: it has no records, and no query by prefix was made.
     pub fn is_unused(&self) -> bool {
         self.all.is_empty() && self.folders.is_none()
     }
 
-    /// Keeps folders from now on, unless the prefix is empty. Without this a prefix costs a walk over all records.
+    /// Indexes folders from now on, unless the prefix is empty. Without this, a query by prefix scans
+    /// all records.
     pub fn prepare(&mut self, id_prefix: &str) {
         if id_prefix.is_empty() || self.folders.is_some() {
             return;
@@ -103,7 +106,8 @@ fn add(folders: &mut BTreeMap<Arc<str>, ByTime>, due_at_ms: u64, id: &Arc<str>, 
     records.insert((due_at_ms, Arc::clone(id)), ends_at_ms);
 }
 
-/// The folders that may have ids with a prefix: those that begin with it, and the one that the prefix ends in.
+/// The folders that may have ids with a prefix: those that begin with it, and the one that the prefix
+/// ends in.
 fn under<'a>(
     folders: &'a BTreeMap<Arc<str>, ByTime>,
     id_prefix: &'a str,
@@ -115,10 +119,10 @@ fn under<'a>(
     last.into_iter().chain(within.map(|(_, records)| records))
 }
 
-/// The next record of a set: due time, id, end of its life, and which set it is from.
+/// The next record of a set: due time, id, expiry, and the number of the set.
 type Head<'a> = (u64, &'a Arc<str>, u64, usize);
 
-/// Merges ordered sets into one order.
+/// A k-way merge of ordered sets.
 struct Merge<'a> {
     parts: Vec<std::collections::btree_map::Iter<'a, (u64, Arc<str>), u64>>,
     heads: BinaryHeap<Reverse<Head<'a>>>,
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn other_folders_are_not_looked_at() {
+    fn other_folders_are_not_read() {
         let mut index = DueIndex::default();
         for number in 0..1_000 {
             index.insert(1, &Arc::from(format!("other-{number}/x")), FOREVER_MS);

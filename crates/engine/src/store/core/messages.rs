@@ -15,8 +15,8 @@ pub(super) struct Message {
     pub(super) body: Bytes,
 }
 
-/// Messages with their ids. Most instances have one, and they mostly come in order; those that do not are put in order when
-/// it matters.
+/// Messages with their ids. Most instances have one, and most messages arrive in the order of their
+/// ids; others are sorted when the order matters.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     messages: VecDeque<(u64, Message)>,
@@ -53,7 +53,7 @@ impl Messages {
         Some(removed)
     }
 
-    /// Puts all in the order of their ids.
+    /// Sorts the messages by id.
     pub(super) fn sort(&mut self) {
         if std::mem::take(&mut self.is_unordered) {
             self.messages.make_contiguous().sort_unstable_by_key(|(id, _)| *id);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_known_whatever_comes_and_goes() {
+    fn the_oldest_is_known_after_every_addition_and_removal() {
         let mut messages = Messages::default();
         for message_id in [5, 9, 3, 7, 1] {
             messages.add(message_id, message());

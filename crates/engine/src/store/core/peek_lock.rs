@@ -1,6 +1,10 @@
-//! What both queues share: numbers that never come back, attempts, and counts of what waits.
+//! The parts of both queues: sequence numbers, attempt counts, and depths.
+//!
+//! Both are peek-lock queues: a fetch locks an entry for a time, and a commit under the lock removes
+//! it; otherwise the entry is redelivered.
 
-/// A counter whose numbers strictly increase and never repeat; message ids, lock tokens and record versions.
+/// A counter whose numbers strictly increase and never repeat: message ids, lock tokens, record
+/// versions.
 #[derive(Debug, Clone, Default)]
 pub struct Sequence {
     last: u64,
@@ -12,7 +16,7 @@ impl Sequence {
         Sequence { last }
     }
 
-    /// The number that was taken last; 0 when none was.
+    /// The number that was issued last; 0 before the first.
     pub fn last(&self) -> u64 {
         self.last
     }
@@ -24,28 +28,29 @@ impl Sequence {
     }
 }
 
-/// What a queue knows of an entry beyond its message; what a store keeps to put it back after a restart.
+/// The state of a queue entry beside its message. A durable store stores it to restore the entry
+/// after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// Its id, which is its place in the queue.
+    /// Its id, which is its position in the queue.
     pub id: u64,
     /// When it is, or became, visible.
     pub visible_at_ms: u64,
-    /// How often it has been fetched.
+    /// Number of deliveries.
     pub attempts: u32,
 }
 
-/// Whether a fetch that was given back counts as an attempt.
+/// Whether an abandoned delivery counts as an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// The work was tried.
+    /// The work was tried: the delivery counts.
     Counts,
-    /// The work was not tried: the fetch is taken out of the count.
+    /// The work was not tried: the delivery does not count.
     Ignored,
 }
 
 impl Attempt {
-    /// The attempt count after giving back work that had been fetched `attempts` times.
+    /// The attempt count of an entry that is abandoned after `attempts` deliveries.
     pub fn settle(self, attempts: u32) -> u32 {
         match self {
             Attempt::Counts => attempts,
@@ -54,14 +59,14 @@ impl Attempt {
     }
 }
 
-/// How many entries of a queue are in which state, kept up to date by every change.
+/// Number of entries of a queue in each state, updated by every change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Depths {
-    /// Visible, and nobody has locked them.
+    /// Visible and not locked.
     pub visible: u64,
-    /// Their time has not come.
+    /// Visible only later.
     pub delayed: u64,
-    /// Fetched and not yet given back or removed.
+    /// Delivered, and neither removed nor abandoned yet.
     pub locked: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Sessions: who owns them, until when, and which of their work is ready.
+//! Sessions: their owners, their leases, and their ready work.
 //!
 //! | state | becomes | when |
 //! |---|---|---|
@@ -7,9 +7,9 @@
 //! | held | free | `advance` past its time |
 //! | free, no item queued | (removed) | `remove_orphaned` |
 //!
-//! The head (oldest ready item) of each session and tag is kept by holder: one set for free sessions and one per
-//! owner. So a fetch looks only at sessions that it may take from, and the backlog of a session that somebody
-//! else holds costs it nothing.
+//! The head (oldest ready item) of each session and tag is indexed by owner: one set for free
+//! sessions and one per owner. So a fetch reads only sessions that it may take from, and the backlog
+//! of a session of another owner costs it nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ struct Owner {
     heads: TagLanes<Heads>,
 }
 
-/// A ready item of a session: where it belongs.
+/// A ready item of a session.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionItem<'a> {
     /// The session.
@@ -70,7 +70,7 @@ pub struct SessionItem<'a> {
 }
 
 impl Sessions {
-    /// The shared name of a session that an item was queued for; counts the item.
+    /// Counts a queued item of a session. Returns the shared name of the session.
     pub fn add_queued(&mut self, session: &str) -> Arc<str> {
         let name = match self.sessions.get_key_value(session) {
             Some((name, _)) => Arc::clone(name),
@@ -133,7 +133,7 @@ impl Sessions {
         self.eligible(config, tags).filter_map(|heads| heads.first_key_value()).map(|(&id, _)| id).min()
     }
 
-    /// How many sessions have an item that a fetch with this config may take.
+    /// Number of sessions with an item that a fetch with this config may take.
     pub fn ready_count(&self, config: &SessionFetchConfig, tags: &TagFilter) -> usize {
         self.eligible(config, tags).map(BTreeMap::len).sum()
     }
@@ -148,8 +148,8 @@ impl Sessions {
         owned.into_iter().chain(free).flat_map(|lanes| lanes.matching(tags))
     }
 
-    /// Notes that `owner` fetched an item: a free session becomes the owner's until `until_ms`; one that the owner
-    /// holds already keeps its time.
+    /// Records that `owner` fetched an item: a free session becomes the owner's until `until_ms`; one
+    /// that the owner holds already keeps its time.
     pub fn claim(&mut self, session: &Arc<str>, owner: &str, until_ms: u64, now_ms: u64) {
         let entry = self.sessions.get_mut(session).expect("a queued item keeps its session");
         match &mut entry.lease {
@@ -170,7 +170,7 @@ impl Sessions {
         self.expiries.insert((until_ms, Arc::clone(session)));
     }
 
-    /// Notes an ack or renewal of an item of the session.
+    /// Records an ack or a renewal of an item of the session.
     pub fn touch(&mut self, session: &Arc<str>, now_ms: u64) {
         let Some(entry) = self.sessions.get_mut(session) else { return };
         if let Lease::Held { last_activity_ms, .. } = &mut entry.lease {
@@ -178,7 +178,7 @@ impl Sessions {
         }
     }
 
-    /// Frees every session whose lock has run out.
+    /// Frees every session whose lock has expired.
     pub fn advance(&mut self, now_ms: u64) {
         while self.expiries.first().is_some_and(|(until_ms, _)| *until_ms <= now_ms) {
             let (_, session) = self.expiries.pop_first().expect("there is a first expiry");
@@ -200,7 +200,7 @@ impl Sessions {
         self.expiries.first().map(|(until_ms, _)| *until_ms)
     }
 
-    /// Extends the sessions of an owner whose last activity passes the test; returns how many.
+    /// Extends the sessions of an owner whose last activity passes the test. Returns their number.
     pub fn renew(&mut self, owner: &str, until_ms: u64, active: impl Fn(u64) -> bool) -> usize {
         let Some(held) = self.owned.get(owner) else { return 0 };
         let mut renewed = 0;
@@ -218,7 +218,7 @@ impl Sessions {
         renewed
     }
 
-    /// Removes free sessions that no queued item names; returns how many.
+    /// Removes free sessions that no queued item names. Returns their number.
     pub fn remove_orphaned(&mut self) -> usize {
         let (before, sessions) = (self.orphans.len(), &mut self.sessions);
         self.orphans.retain(|session| {
@@ -231,7 +231,7 @@ impl Sessions {
         before - self.orphans.len()
     }
 
-    /// Changes the lease of a session and takes its heads along to the new holder's.
+    /// Changes the lease of a session, and moves its heads to those of the new owner.
     fn move_to(&mut self, session: &Arc<str>, lease: Lease) {
         let entry = self.sessions.get_mut(session).expect("the caller found the session");
         let before = std::mem::replace(&mut entry.lease, lease);
@@ -249,7 +249,7 @@ impl Sessions {
     }
 }
 
-/// The heads of all sessions with the same holder.
+/// The heads of all sessions with the same owner.
 fn heads_of<'a>(
     lease: &Lease,
     free: &'a mut TagLanes<Heads>,

@@ -1,11 +1,11 @@
-//! What fetches wait for, over any state that has these queues.
+//! Demand: what a waiting fetch waits for, over any state that has these queues.
 
 use super::orchestrator_queue::OrchestratorQueue;
 use super::waiters::Waiters;
-use super::worker_queue::{WorkWanted, WorkerQueue};
+use super::worker_queue::{WorkFilter, WorkerQueue};
 use crate::store::{DispatcherCapabilityFilter, SessionFetchConfig, TagFilter};
 
-/// A state that fetches look at.
+/// A state that fetches read.
 pub trait Queues {
     /// Messages for instances.
     fn orchestrations(&self) -> &OrchestratorQueue;
@@ -17,67 +17,67 @@ pub trait Queues {
     fn next_due_ms(&self, kind: &str, id_prefix: &str, now_ms: u64) -> Option<u64>;
 }
 
-/// Everybody who waits, by what they wait for.
+/// All waiting fetches, by sort of demand.
 #[derive(Debug, Default)]
-pub struct AllWaiters {
-    turns: Waiters<TurnWish>,
-    work: Waiters<WorkWish>,
-    due: Waiters<DueWish>,
+pub struct WaitQueues {
+    turns: Waiters<TurnDemand>,
+    work: Waiters<WorkDemand>,
+    due: Waiters<DueDemand>,
 }
 
-impl AllWaiters {
-    /// Wakes as many waiters as there is work for.
+impl WaitQueues {
+    /// Wakes as many fetches as there is work for.
     pub fn wake(&mut self, queues: &impl Queues, now_ms: u64) {
         wake(&mut self.turns, queues, now_ms);
         wake(&mut self.work, queues, now_ms);
         wake(&mut self.due, queues, now_ms);
     }
 
-    /// Whether nobody waits.
+    /// Whether no fetch waits.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.work.is_empty() && self.due.is_empty()
     }
 }
 
-fn wake<W: Wish>(waiters: &mut Waiters<W>, queues: &impl Queues, now_ms: u64) {
-    waiters.wake(|wish| wish.ready_count(queues, now_ms), |wish| wish.next_change_ms(queues, now_ms));
+fn wake<W: Demand>(waiters: &mut Waiters<W>, queues: &impl Queues, now_ms: u64) {
+    waiters.wake(|demand| demand.ready_count(queues, now_ms), |demand| demand.next_change_ms(queues, now_ms));
 }
 
-/// What comes of a fetch.
+/// The consequence of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fetches {
-    /// Something to be done and committed.
+pub enum FetchKind {
+    /// It locks work, which needs a commit.
     Work,
-    /// Something to look at.
-    News,
+    /// It only reads.
+    Notification,
 }
 
 /// What a fetch waits for.
-pub trait Wish: PartialEq + Sized {
-    /// What comes of a fetch.
-    const FETCHES: Fetches;
+pub trait Demand: PartialEq + Sized {
+    /// The consequence of such a fetch.
+    const KIND: FetchKind;
 
-    /// Where fetches of this sort wait.
-    fn waiters(all: &mut AllWaiters) -> &mut Waiters<Self>;
+    /// The waiting fetches of this sort.
+    fn waiters(all: &mut WaitQueues) -> &mut Waiters<Self>;
 
-    /// For how many fetches there is something now; not zero exactly when a fetch would find something.
+    /// Number of fetches that would succeed now; zero exactly if none would.
     fn ready_count(&self, queues: &impl Queues, now_ms: u64) -> usize;
 
-    /// When time alone may change that.
+    /// The next time at which the clock alone may change that.
     fn next_change_ms(&self, queues: &impl Queues, now_ms: u64) -> Option<u64>;
 }
 
 /// Turns of instances that a runtime can replay.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TurnWish {
+pub struct TurnDemand {
     /// What the runtime can replay; `None` for everything.
     pub filter: Option<DispatcherCapabilityFilter>,
 }
 
-impl Wish for TurnWish {
-    const FETCHES: Fetches = Fetches::Work;
+impl Demand for TurnDemand {
+    const KIND: FetchKind = FetchKind::Work;
 
-    fn waiters(all: &mut AllWaiters) -> &mut Waiters<Self> {
+    fn waiters(all: &mut WaitQueues) -> &mut Waiters<Self> {
         &mut all.turns
     }
 
@@ -92,48 +92,49 @@ impl Wish for TurnWish {
 
 /// Activities by tag and session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WorkWish {
-    /// Which tags are taken.
+pub struct WorkDemand {
+    /// The tags that the fetch takes.
     pub tags: TagFilter,
-    /// Which sessions are taken.
+    /// The sessions that the fetch takes.
     pub session: Option<SessionFetchConfig>,
 }
 
-impl Wish for WorkWish {
-    const FETCHES: Fetches = Fetches::Work;
+impl Demand for WorkDemand {
+    const KIND: FetchKind = FetchKind::Work;
 
-    fn waiters(all: &mut AllWaiters) -> &mut Waiters<Self> {
+    fn waiters(all: &mut WaitQueues) -> &mut Waiters<Self> {
         &mut all.work
     }
 
     fn ready_count(&self, queues: &impl Queues, _now_ms: u64) -> usize {
-        queues.work().ready_count(&WorkWanted { tags: &self.tags, session: self.session.as_ref() })
+        queues.work().ready_count(&WorkFilter { tags: &self.tags, session: self.session.as_ref() })
     }
 
     fn next_change_ms(&self, queues: &impl Queues, _now_ms: u64) -> Option<u64> {
-        // Time brings nothing to a node that takes no activities; without this it would wake for every lock.
+        // The clock makes nothing visible to a node that takes no activities; without this, the node
+        // would wake for every lock that ends.
         if self.tags == TagFilter::None { None } else { queues.work().next_change_ms() }
     }
 }
 
 /// Due records of a kind under an id prefix.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DueWish {
+pub struct DueDemand {
     /// The kind.
     pub kind: String,
-    /// What the ids begin with.
+    /// The prefix of the ids.
     pub id_prefix: String,
 }
 
-impl Wish for DueWish {
-    const FETCHES: Fetches = Fetches::News;
+impl Demand for DueDemand {
+    const KIND: FetchKind = FetchKind::Notification;
 
-    fn waiters(all: &mut AllWaiters) -> &mut Waiters<Self> {
+    fn waiters(all: &mut WaitQueues) -> &mut Waiters<Self> {
         &mut all.due
     }
 
     fn ready_count(&self, queues: &impl Queues, now_ms: u64) -> usize {
-        // Reading a due record takes it from nobody, so one is enough for all.
+        // Reading a due record does not remove it, so one is enough for all fetches.
         match queues.next_due_ms(&self.kind, &self.id_prefix, now_ms) {
             Some(due_at_ms) if due_at_ms <= now_ms => usize::MAX,
             _ => 0,

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use segno::store::core::demand::DueDemand;
 use segno::store::{DueRecords, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, Records};
 
+use crate::commit::waiting::{AcquiredLock, Fetch, FetchBatch, Fetched};
 use crate::error::RowError;
-use crate::listing::DueQuery;
-use crate::state::State;
+use crate::state::listing::DueQuery;
+use crate::state::machine::State;
 use crate::store::EmbeddedStore;
-use crate::waiting::{Fetch, Fetched, Found, Taken};
 
 #[async_trait]
 impl Records for EmbeddedStore {
@@ -50,7 +50,7 @@ impl Records for EmbeddedStore {
         let attempt = move |state: &mut State, now_ms| {
             let DueDemand { kind, id_prefix } = &wanted;
             let items = due(state, &DueQuery { kind, id_prefix, due_by_ms: now_ms, limit }, now_ms)?;
-            Ok(Found { items, depends_on: state.unsynced.newest() })
+            Ok(FetchBatch { items, depends_on: state.pending.newest() })
         };
         let fetch =
             Fetch { operation: OPERATION, demand, poll_timeout: request.poll_timeout, lease: None, attempt };
@@ -72,7 +72,7 @@ fn due(state: &mut State, query: &DueQuery<'_>, now_ms: u64) -> Result<Vec<Recor
 }
 
 impl Fetched for Record {
-    fn taken(&self) -> Option<Taken> {
+    fn lock(&self) -> Option<AcquiredLock> {
         None
     }
 }

@@ -105,7 +105,7 @@ impl OpenActivity {
     }
 }
 
-/// What the retry policy says about a failed attempt.
+/// The decision of the retry policy about a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AttemptVerdict {
     RetryAt(u64),

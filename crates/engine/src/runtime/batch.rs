@@ -74,7 +74,7 @@ impl Batch {
         }
     }
 
-    /// Parks messages as dead letters if their senders were told that they are kept: their
+    /// Parks messages as dead letters if their senders got an acknowledgement: their
     /// execution has ended.
     pub(super) fn park_late(&mut self, turn: &Turn<'_>, messages: &[WorkItem]) {
         let sent = messages.iter().filter(|message| message.is_from_a_sender());

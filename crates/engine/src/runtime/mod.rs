@@ -77,7 +77,7 @@ pub use observer::{ChangeKind, EndedExecution, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
 
-/// After the deadline of a shutdown: time for the store to take back the locks on unfinished work.
+/// After the deadline of a shutdown: time for the store to release the locks on unfinished work.
 pub const RELEASE_TIME: Duration = Duration::from_secs(5);
 
 /// How far a shutdown has come. Each stage includes those before it.

@@ -32,14 +32,14 @@ pub struct RuntimeOptions {
     pub orchestrator_lock_timeout: Duration,
     /// How long an activity is held without renewal.
     pub worker_lock_timeout: Duration,
-    /// Deliveries of a turn or activity before it is given up as poison.
+    /// Deliveries of a turn or activity before it fails as poison.
     pub max_attempts: u32,
     /// How long this node offers work for unregistered names again before it fails it: a rolling
     /// deploy must not fail work.
     pub unregistered_timeout: Duration,
     /// What happens when a replay diverges from the recorded history.
     pub on_nondeterminism: OnNondeterminism,
-    /// How long a cancelled activity may go on before it is dropped.
+    /// How long a cancelled activity may run before it is dropped.
     pub cancellation_grace: Duration,
     /// How often a node checks whether its running activities were cancelled on another node.
     pub cancellation_check_interval: Duration,
@@ -51,7 +51,7 @@ pub struct RuntimeOptions {
     pub max_sessions: usize,
     /// How long a session is held without renewal.
     pub session_lock_timeout: Duration,
-    /// A session without work for this long is given up.
+    /// A session without work for this long is released.
     pub session_idle_timeout: Duration,
     /// Which executions this node can replay.
     pub capabilities: DispatcherCapabilityFilter,

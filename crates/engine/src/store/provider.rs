@@ -74,7 +74,7 @@ impl FetchOrchestrationItems<'_> {
 pub enum FetchedHistory {
     /// All events of the current execution, ascending.
     Events(Vec<StoredEvent>),
-    /// Left out because the runtime said that it holds them.
+    /// Left out because the runtime has them in memory.
     Resident,
     /// The store could not read it (checksum, torn page). The lock is held and the runtime decides.
     Unreadable(String),
@@ -131,7 +131,7 @@ pub struct ExecutionMetadata {
     pub parent_instance_id: Option<String>,
     /// Engine version that the execution is pinned to; stored unconditionally when given.
     pub pinned_version: Option<Version>,
-    /// A number that the runtime draws for each new execution and gets back in [`ExecutionPosition`]: it tells an
+    /// A number that the runtime draws for each new execution and gets back in [`ExecutionPosition`]: it distinguishes an
     /// execution from one of the same number and length in an instance that was deleted and made again.
     pub incarnation: Option<u64>,
     /// New custom status; every ack that carries one raises its version by one.

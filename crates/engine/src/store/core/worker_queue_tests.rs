@@ -43,7 +43,7 @@ impl Fixture {
     }
 
     /// Activity id, attempt count and token of the next fetch, with a lock of 10 ms; also checks that the count of
-    /// ready work tells whether there is any.
+    /// ready work shows whether there is any.
     fn take(
         &mut self,
         tags: &TagFilter,

@@ -357,7 +357,7 @@ impl InstanceTable {
         }
     }
 
-    /// Instances that match a bulk filter, its limit apart: ended ones by completion, then, unless the filter asks for a
+    /// Instances that match a bulk filter, its limit apart: ended ones by completion, then, unless the filter has a
     /// completion time, the others by age. Named ids are looked up; the whole table is walked only without them.
     pub(super) fn matching<'a>(
         &'a self,

@@ -19,7 +19,7 @@ use crate::store::{
     RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
-/// Everything that the store holds.
+/// The whole state of the store.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Lock tokens of both queues, so that no token is ever given twice.
@@ -196,7 +196,7 @@ impl State {
         self.instances.info(instance).is_some_and(|info| info.orchestration_name.is_some())
     }
 
-    /// Adds a message, or says that its guard forbids it.
+    /// Adds a message. Fails if its guard forbids it.
     pub(super) fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
         self.check_guard(&message)?;
         let instances = &self.instances;

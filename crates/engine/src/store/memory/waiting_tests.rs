@@ -13,7 +13,7 @@ use crate::store::{
     RecordBatch, RecordWrite, Records, StartGuard, TagFilter, WatchUntil,
 };
 
-/// Moves only when told to.
+/// Moves only on request.
 struct ManualClock {
     now_ms: watch::Sender<u64>,
 }

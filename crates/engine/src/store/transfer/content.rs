@@ -33,7 +33,7 @@ pub enum ContentItem {
 /// The moment of an export, and the numbers that must not come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContentHeader {
-    /// The moment, in Unix milliseconds of the store's clock. Visibility and lives are told as they were then.
+    /// The moment, in Unix milliseconds of the store's clock. Visibility and expiry are those of that moment.
     pub taken_at_ms: u64,
     /// Highest id of a message that was ever enqueued for the orchestrator.
     pub last_message_id: u64,

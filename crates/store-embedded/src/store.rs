@@ -184,15 +184,15 @@ fn lock(
     match unfinished {
         UnfinishedImport::Refuse => {
             // Before its lock, as below.
-            unfinished::refuse_foreign(&**files)?;
+            fill_marker::refuse_foreign(&**files)?;
             let lock = lock()?;
-            unfinished::refuse_unfinished(&**files)?;
+            fill_marker::refuse_unfinished(&**files)?;
             Ok((lock, Marker::none()))
         }
         UnfinishedImport::Accept(by) => {
             // Before its lock, which is a file in a directory that may be of others.
-            unfinished::target(&**files, by)?;
-            Ok((lock()?, unfinished::begin(files, by)?))
+            fill_marker::target(&**files, by)?;
+            Ok((lock()?, fill_marker::begin(files, by)?))
         }
     }
 }

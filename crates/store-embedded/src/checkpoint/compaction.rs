@@ -226,7 +226,7 @@ pub fn compact_files(
     progress: &mut dyn FnMut(CompactProgress),
 ) -> Result<CompactReport, OpenError> {
     let _lock = files.lock().map_err(OpenError::of_lock)?;
-    unfinished::refuse_unfinished(&**files)?;
+    fill_marker::refuse_unfinished(&**files)?;
     log::refuse_unknown_format(files)?;
     // redb writes when it opens a file; that must not make it longer if the copy is not used.
     let base = Base::reopen(&CopyOnWriteFiles::of(files), &FullDisk::new(std::time::Duration::ZERO))?;

@@ -62,7 +62,7 @@ impl ClosedStore {
     #[doc(hidden)]
     pub fn of_files(files: Arc<dyn Files>, clock: &dyn Clock) -> Result<Self, OpenError> {
         let lock = files.lock().map_err(OpenError::of_lock)?;
-        unfinished::refuse_unfinished(&*files)?;
+        fill_marker::refuse_unfinished(&*files)?;
         let at_ms = clock.now_ms();
         // redb writes when it opens a file; all of that stays in memory.
         let untouched = CopyOnWriteFiles::of(&files);

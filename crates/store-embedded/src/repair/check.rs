@@ -8,7 +8,7 @@ use crate::disk::files::Files;
 use crate::error::{OpenError, RowError};
 use crate::log::{self, Scanned, scan};
 use crate::operate::fill_marker;
-use crate::repair::consistency::{self, Notes};
+use crate::repair::consistency::{self, FindingSink};
 use crate::repair::salvage_reader::{SalvageReader, Unreadable};
 use crate::rows::base::{Base, Size};
 use crate::rows::checkpoint_meta::FILLING;
@@ -90,7 +90,7 @@ impl<'a> Notebook<'a> {
     }
 }
 
-impl Notes for Notebook<'_> {
+impl FindingSink for Notebook<'_> {
     fn find(&mut self, finding: Finding) {
         if self.report.findings.len() < MAX_FINDINGS {
             self.report.findings.push(finding);
@@ -129,7 +129,7 @@ pub fn check_files(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
     let _lock = files.lock().map_err(OpenError::of_lock)?;
-    unfinished::refuse_unfinished(&**files)?;
+    fill_marker::refuse_unfinished(&**files)?;
     // What a newer build wrote is not damage; the format of the base is checked when it is
     // opened.
     log::refuse_unknown_format(files)?;
@@ -168,7 +168,7 @@ pub fn check_files(
                     "filling the store was interrupted; run the restore or copy again",
                 );
             }
-            agreement::compare(&tables, &mut notes)?;
+            consistency::compare(&tables, &mut notes)?;
         }
         _ => notes.note("all tables", "-", "they were not compared, because not everything can be read"),
     }

@@ -83,9 +83,9 @@ pub fn salvage_files(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<SalvageReport, OpenError> {
     // Before its lock, which is a file in a directory that may be of others.
-    unfinished::target(&**to, FilledBy::Salvage)?;
+    fill_marker::target(&**to, FilledBy::Salvage)?;
     let _locks = (from.lock().map_err(OpenError::of_lock)?, to.lock().map_err(OpenError::of_lock)?);
-    let mut marker = unfinished::begin(to, FilledBy::Salvage)?;
+    let mut marker = fill_marker::begin(to, FilledBy::Salvage)?;
     let base = Base::create(to, &FullDisk::new(Duration::ZERO))?;
     let mut saved = Saved { tables: Tables::new(base.snapshot()?)?, base };
     let mut notes = Notebook::new(progress);
@@ -151,7 +151,7 @@ impl Saved {
         let mut outcome = Ok(());
         let mut refused = Vec::new();
         let unreadable = readable.rows(&mut |key, value| {
-            crate::repair::consistency::Notes::row_done(notes);
+            crate::repair::consistency::FindingSink::row_done(notes);
             if outcome.is_err() {
             } else if key == keys::meta(CHECKPOINT_META) {
                 old.meta = CheckpointMeta::decode(&value).unwrap_or_default();

@@ -523,9 +523,9 @@ mod tests {
         for (verb, error) in [
             ("open", crate::EmbeddedStore::open(&path).map(drop).unwrap_err()),
             ("read", crate::ClosedStore::open(&path, &clock).map(drop).unwrap_err()),
-            ("check", crate::repair::check(&path, drop).map(drop).unwrap_err()),
+            ("check", crate::check(&path, drop).map(drop).unwrap_err()),
             ("compact", crate::compact(&path, drop).map(drop).unwrap_err()),
-            ("salvage", crate::repair::salvage(&path, &to, drop).map(drop).unwrap_err()),
+            ("salvage", crate::salvage(&path, &to, drop).map(drop).unwrap_err()),
         ] {
             assert!(matches!(error, OpenError::UnknownFormat { found: NEWER, .. }), "{verb}: {error}");
         }

@@ -1,4 +1,4 @@
-//! What activity code holds: who it works for, how to be told to stop, and how to show that it lives.
+//! The context of activity code: its call, its cancellation, and its heartbeats.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,11 +25,11 @@ struct Cancellation {
     said: Notify,
 }
 
-/// Stops an activity. Dropped, it says that the attempt has ended.
+/// Stops an activity. Dropped, it reports that the attempt has ended.
 #[derive(Debug)]
 pub(crate) struct Stop(Arc<Cancellation>);
 
-/// The reason that whatever outlives an attempt hears.
+/// The cancellation reason for tasks that outlive an attempt.
 const ENDED: &str = "the attempt has ended";
 
 impl CancellationToken {
@@ -43,10 +43,10 @@ impl CancellationToken {
         self.0.reason.get().is_some()
     }
 
-    /// Waits until the activity should stop, and gives the reason. Whatever outlives the attempt hears of its end.
+    /// Waits until the activity should stop, and returns the reason. Tasks that outlive the attempt are cancelled at its end.
     pub async fn cancelled(&self) -> String {
         let mut said = pin!(self.0.said.notified());
-        // It listens before it looks, or it would miss what is said in between.
+        // It subscribes before it checks, so that no change is missed in between.
         said.as_mut().enable();
         if !self.is_cancelled() {
             said.await;
@@ -174,7 +174,7 @@ impl ActivityContext {
         &self.worker_id
     }
 
-    /// W3C traceparent of whoever started the instance.
+    /// W3C traceparent of the caller that started the instance.
     pub fn traceparent(&self) -> Option<&str> {
         self.item.traceparent.as_deref()
     }
@@ -194,7 +194,7 @@ impl ActivityContext {
         self.cancellation.cancelled().await
     }
 
-    /// A token to hand on.
+    /// A token to pass on.
     pub fn cancellation_token(&self) -> CancellationToken {
         self.cancellation.clone()
     }

@@ -1,4 +1,4 @@
-//! Where time comes from: one injected clock, so that tests own it. The only file that asks the system.
+//! The source of time: one injected clock, so that tests control it. The only file that reads the system's clock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -70,7 +70,7 @@ impl SystemClock {
     }
 }
 
-/// Longest single wait of a sleeper before it looks at the wall clock again, so that a jump of the wall clock is
+/// Longest single wait of a sleeper before it reads the wall clock again, so that a jump of the wall clock is
 /// noticed within this time.
 const MAX_NAP: Duration = Duration::from_secs(60);
 

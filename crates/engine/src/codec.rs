@@ -41,7 +41,7 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
     })
 }
 
-/// Decodes a stored value; the error says why it cannot be read.
+/// Decodes a stored value; the error is the reason why it is unreadable.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match bytes.split_first() {
         Some((&FORMAT_MESSAGEPACK, body)) => rmp_serde::from_slice(body).map_err(|error| error.to_string()),

@@ -1,6 +1,6 @@
-//! Dead letters: what was given up, parked where it can be seen, with the reason and a way back.
+//! Dead letters: work that the engine stopped retrying, parked with its reason until it is resubmitted.
 //!
-//! A letter is two records under one id, written in the commit that gives up: a small one that lists it, and the body. Ids
+//! A letter is two records under one id, written in the commit that parks it: a small one for listings, and the body. Ids
 //! ascend from new to old behind a prefix of the instance's choosing, so that a listing begins with the newest and a program
 //! with tenants lists those of one.
 
@@ -21,7 +21,7 @@ pub(crate) const DEAD_LETTER_KIND: &str = "segno.dead-letter";
 /// Kind of the records that hold what dead letters carried.
 pub(crate) const DEAD_LETTER_BODY_KIND: &str = "segno.dead-letter-body";
 
-/// What was given up, and so what it means to resubmit it.
+/// The kind of parked work, and so the effect of resubmitting it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GivenUp {
@@ -29,7 +29,7 @@ pub enum GivenUp {
     Message,
     /// A turn that was delivered too often. Its instance has failed, and can be started again.
     Turn,
-    /// An activity that could not be read or was delivered too often. Its orchestration was told of the failure; if that failed
+    /// An activity that could not be read or was delivered too often. Its orchestration got the failure; if that failed
     /// the instance, it can be started again.
     Activity,
 }
@@ -51,12 +51,12 @@ impl fmt::Display for GivenUp {
     }
 }
 
-/// Something that was given up.
+/// Parked work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     /// Its id.
     pub id: String,
-    /// What was given up.
+    /// The parked work.
     pub what: GivenUp,
     /// The instance that it was for.
     pub instance: String,
@@ -68,7 +68,7 @@ pub struct DeadLetter {
     pub reason: String,
     /// How often it was delivered.
     pub deliveries: u32,
-    /// When it was given up, in Unix milliseconds.
+    /// When it was parked, in Unix milliseconds.
     pub parked_at_ms: u64,
     /// When it is forgotten, in Unix milliseconds; `None` before it is stored.
     pub expires_at_ms: Option<u64>,

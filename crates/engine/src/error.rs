@@ -36,7 +36,7 @@ codes! {
     PayloadTooDeep = "payload-too-deep", Invalid;
     /// A value cannot be written as JSON, or a text is not JSON that every reader can take.
     PayloadNotJson = "payload-not-json", Invalid;
-    /// Stored JSON does not fit the type that the code asks for.
+    /// Stored JSON does not fit the type in the code.
     PayloadMismatch = "payload-mismatch", Invalid;
     /// An instance id is empty, too long, or has characters that are not allowed.
     InvalidInstanceId = "invalid-instance-id", Invalid;

@@ -176,7 +176,7 @@ impl Started {
     }
 }
 
-/// What happened. Kinds marked *command* were asked for by the code; all others are triggers.
+/// What happened. Kinds marked *command* were requested by the code; all others are triggers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -187,12 +187,12 @@ pub enum EventKind {
         /// The result.
         output: Payload,
     },
-    /// Last: the code returned a failure, was cancelled, or could not go on.
+    /// Last: the code returned a failure, was cancelled, or could not continue.
     OrchestrationFailed {
         /// Why.
         failure: Failure,
     },
-    /// Command, last: the instance goes on with a new execution.
+    /// Command, last: the instance continues with a new execution.
     OrchestrationContinuedAsNew {
         /// Input of the next execution.
         input: Payload,
@@ -200,7 +200,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
     },
-    /// Somebody asked to cancel.
+    /// A caller requested a cancellation.
     OrchestrationCancelRequested {
         /// Why.
         reason: String,
@@ -449,7 +449,7 @@ impl EventKind {
         )
     }
 
-    /// Whether the code asked for it. All other kinds are triggers.
+    /// Whether the code requested it. All other kinds are triggers.
     pub(crate) fn is_command(&self) -> bool {
         matches!(
             self,

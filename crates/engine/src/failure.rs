@@ -15,7 +15,7 @@ use crate::payload::Payload;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Category {
-    /// User code said so, or panicked.
+    /// User code returned it, or panicked.
     Application,
     /// A per-attempt timeout, a deadline or a heartbeat timeout ran out.
     Timeout,
@@ -56,9 +56,9 @@ pub struct Failure {
     pub code: Option<String>,
     /// Whether another attempt may succeed.
     pub retryable: bool,
-    /// Anything the application wants to hand on, as it was written.
+    /// Data of the application, as it was written.
     pub details: Option<Payload>,
-    /// The next attempt is not made earlier than this, whatever the retry policy says.
+    /// The next attempt is not made earlier than this, whatever the retry policy is.
     pub retry_after_ms: Option<u64>,
 }
 

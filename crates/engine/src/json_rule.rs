@@ -80,7 +80,7 @@ pub(crate) fn check(json: &str, max_levels: usize) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Refuses a text that is to be read as JSON and has [`RESERVED_NAME`] in an object; what else the rule says is not looked at.
+/// Refuses a text that is to be read as JSON and has [`RESERVED_NAME`] in an object; the rest of the rule is not checked.
 pub(crate) fn check_names(json: &[u8]) -> Result<(), Broken> {
     let mut at = 0;
     while let Some(byte) = json.get(at) {
@@ -106,7 +106,7 @@ fn is_reserved_name(bytes: &[u8], from: usize, end: usize) -> bool {
     may_be && is_name() && serde_json::from_slice::<String>(quoted).is_ok_and(|name| name == RESERVED_NAME)
 }
 
-/// Where a string ends that begins behind this quote, whatever its escapes say.
+/// Where a string ends that begins behind this quote, whatever its escapes are.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         at = match byte {

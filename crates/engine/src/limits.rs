@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Largest payload (input, result, signal, status, failure details) in bytes of JSON text.
 pub const MAX_PAYLOAD_BYTES: usize = 2 * 1024 * 1024;
 
-/// Deepest nesting of a payload, in levels of arrays and objects. Common JSON readers give up at 128.
+/// Deepest nesting of a payload, in levels of arrays and objects. Common JSON readers fail at 128.
 pub const MAX_PAYLOAD_DEPTH: usize = 100;
 
 /// Levels that a value may add around the [`Payload`](crate::Payload)s inside it, so that what a node was given fits into
@@ -72,10 +72,10 @@ pub const MAX_FETCHED_WORK: usize = 256;
 /// Shortest lease of an activity.
 pub const MIN_LEASE: Duration = Duration::from_millis(10);
 
-/// Longest lease of an activity without a heartbeat, and longest delay of one that is given back.
+/// Longest lease of an activity without a heartbeat, and longest delay of one that is released.
 pub const MAX_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Deliveries of a turn or activity without an answer before it is given up as poison, unless set otherwise.
+/// Deliveries of a turn or activity without an answer before it fails as poison, unless set otherwise.
 pub const DEFAULT_MAX_DELIVERIES: u32 = 10;
 
 /// Most instances that one bulk call touches.

@@ -40,7 +40,7 @@ impl Payload {
         }
     }
 
-    /// Encodes a value, and tells how it breaks the rule for the caller to judge.
+    /// Encodes a value, and returns how it breaks the rule for the caller to judge.
     pub(crate) fn write<T: Serialize + ?Sized>(value: &T) -> Result<(Self, Option<Broken>), Error> {
         codec::with_scratch(|scratch| {
             ENCLOSES.set(false);

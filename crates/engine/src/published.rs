@@ -49,7 +49,7 @@ struct Body {
 }
 
 impl PublishedOrchestration {
-    /// What a record of [`PUBLISHED_KIND`] says. One that cannot be read has no versions: the name is what matters.
+    /// The content of a record of [`PUBLISHED_KIND`]. One that cannot be read has no versions: the name is what matters.
     pub fn from_record(record: Record) -> Self {
         let body: Option<Body> = serde_json::from_slice(&record.body).ok();
         let body = body.unwrap_or(Body { versions: Vec::new(), schemas: OrchestrationSchemas::new() });

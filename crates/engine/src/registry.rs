@@ -33,7 +33,7 @@ pub(crate) type ActivityHandler = Arc<dyn Fn(ActivityContext, Payload) -> Activi
 /// The version of an orchestration that is registered without one.
 const FIRST_VERSION: Version = Version::new(1, 0, 0);
 
-/// Which version a start gets that asks for none.
+/// The version of a start without a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum VersionPolicy {
     #[default]
@@ -83,7 +83,7 @@ impl Registry {
     /// out to running instances. Runs no activity and writes nothing.
     ///
     /// # Errors
-    /// `not-found` when the code is not registered, `nondeterminism` when it asks for something else than recorded.
+    /// `not-found` when the code is not registered, `nondeterminism` when its commands differ from the recorded ones.
     pub fn replay(&self, instance: &str, execution_id: u64, history: &[Event]) -> Result<(), Error> {
         let Some((_, started)) = find_started(history) else {
             let message = "the history has no OrchestrationStarted, so there is nothing to replay";

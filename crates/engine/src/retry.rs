@@ -91,7 +91,7 @@ impl Retry {
         self
     }
 
-    /// The pause before the next attempt, or `None` to give up. `attempt` is the one that failed, from 1;
+    /// The backoff before the next attempt, or `None` to fail. `attempt` is the one that failed, from 1;
     /// `seed` decides the jitter, so the answer is the same whenever it is computed.
     pub(crate) fn next_delay_ms(&self, attempt: u32, failure: &Failure, seed: u64) -> Option<u64> {
         let hopeless = !failure.retryable
@@ -112,7 +112,7 @@ impl Retry {
 }
 
 impl Default for Retry {
-    /// One attempt: retrying is asked for, never assumed.
+    /// One attempt: retries are requested, never assumed.
     fn default() -> Self {
         Self::never()
     }

@@ -30,7 +30,7 @@ pub const LOCKS_LOST: &str = "segno_locks_lost_total";
 pub const END_CONFLICTS: &str = "segno_end_conflicts_total";
 /// Counter with label `queue` (orchestrator, worker): messages parked as dead letters.
 pub const DEAD_LETTERS: &str = "segno_dead_letters_total";
-/// Counter with label `what` (turn, activity): work that was given up after too many deliveries.
+/// Counter with label `what` (turn, activity): work that failed after too many deliveries.
 pub const POISONED: &str = "segno_poisoned_total";
 /// Counter: instances that retention deleted.
 pub const RETENTION_INSTANCES: &str = "segno_retention_instances_deleted_total";

@@ -16,7 +16,7 @@ use crate::store::{
 /// Why a message was parked that was sent just before the end of its instance.
 pub(crate) const HAD_ENDED: &str = "the instance had ended when the message reached it";
 
-/// As the attempt of a failure: whichever is open, because the body that would tell cannot be read.
+/// As the attempt of a failure: the open one, because the body with its number is unreadable.
 pub(crate) const ANY_ATTEMPT: u32 = 0;
 
 /// A queued message. `ActivityExecute` goes to the worker queue, all others to the orchestrator queue.
@@ -111,7 +111,7 @@ pub enum WorkItem {
         /// Why.
         reason: String,
     },
-    /// Let the instance go on.
+    /// Resume the instance.
     ResumeInstance,
     /// There are inline steps to be run: sent by a turn to its own instance, so that they are run after a crash, or
     /// after other messages were let in between.
@@ -257,7 +257,7 @@ impl WorkItem {
         message
     }
 
-    /// Whether somebody outside sent it and was told that it is kept.
+    /// Whether a client sent it and got an acknowledgement.
     pub(crate) fn is_from_a_sender(&self) -> bool {
         matches!(self, WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. })
     }
@@ -276,7 +276,7 @@ pub(crate) fn steps_left(execution_id: u64) -> TimerIdentifier {
     TimerIdentifier { execution_id, timer_id: 0 }
 }
 
-/// What is written as an [`ActivityExecute`], borrowed: whoever queues one does not keep it.
+/// What is written as an [`ActivityExecute`], borrowed, because the caller does not keep it.
 #[derive(Serialize)]
 pub(crate) struct QueuedActivity<'a> {
     pub(crate) instance: &'a str,

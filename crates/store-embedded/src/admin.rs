@@ -10,10 +10,10 @@ use segno::store::{
     SystemMetrics, UnreadableEvents,
 };
 
-use crate::instance_row::InstanceRow;
-use crate::keys::AgeIndex;
-use crate::removal::Unended;
-use crate::state::State;
+use crate::rows::instance_row::InstanceRow;
+use crate::rows::keys::AgeIndex;
+use crate::state::machine::State;
+use crate::state::removal::Unended;
 use crate::store::EmbeddedStore;
 
 fn unknown_execution(operation: &'static str, instance: &str, execution_id: u64) -> ProviderError {
@@ -34,9 +34,9 @@ impl EmbeddedStore {
 impl ProviderAdmin for EmbeddedStore {
     async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
         let found = self.core().look("query_instances", |state, _| {
-            let page = state.tables.page(&query, &state.apart)?;
+            let page = state.tables.page(&query, &state.quarantine)?;
             // What is not durable yet is not damaged.
-            let damaged = page.unreadable.iter().filter(|row| !state.apart.has(&row.instance_id));
+            let damaged = page.unreadable.iter().filter(|row| !state.quarantine.has(&row.instance_id));
             let damage: Vec<String> = damaged.map(|row| &row.reason).chain(&page.damaged).cloned().collect();
             Ok((page, damage))
         });
@@ -132,7 +132,7 @@ impl ProviderAdmin for EmbeddedStore {
     }
 
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
-        self.core().look("get_system_metrics", |state, _| Ok(state.tables.facts.counters.metrics())).await
+        self.core().look("get_system_metrics", |state, _| Ok(state.tables.meta.counters.metrics())).await
     }
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
@@ -153,7 +153,7 @@ impl ProviderAdmin for EmbeddedStore {
 
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
         let children = self.core().look("list_children", |state, _| {
-            state.apart.check(instance)?;
+            state.quarantine.check(instance)?;
             state.tables.children(instance)
         });
         children.await
@@ -161,7 +161,7 @@ impl ProviderAdmin for EmbeddedStore {
 
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
         let read = |state: &mut State, now_ms| {
-            state.apart.check(instance)?;
+            state.quarantine.check(instance)?;
             Ok(state.orchestrations.guarded_start_ms(instance, now_ms))
         };
         self.core().look("queued_start_ms", read).await
@@ -192,7 +192,7 @@ impl ProviderAdmin for EmbeddedStore {
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let ids: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
         let unended = if force { Unended::Remove } else { Unended::Refuse };
-        self.core().commit_alone("delete_instances_atomic", |state, _| state.delete(&ids, unended)).await
+        self.core().commit_here("delete_instances_atomic", |state, _| state.delete(&ids, unended)).await
     }
 
     async fn delete_instance_bulk(
@@ -200,7 +200,7 @@ impl ProviderAdmin for EmbeddedStore {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         const OPERATION: &str = "delete_instance_bulk";
-        let delete = self.core().commit_alone(OPERATION, |state, _| {
+        let delete = self.core().commit_here(OPERATION, |state, _| {
             state.delete_bulk(&filter).map_err(|error| error.at(OPERATION))
         });
         delete.await
@@ -215,7 +215,7 @@ impl ProviderAdmin for EmbeddedStore {
         trees: &[Vec<InstanceVersion>],
     ) -> Result<DeleteInstanceResult, ProviderError> {
         const OPERATION: &str = "delete_unchanged";
-        let delete = self.core().commit_alone(OPERATION, |state, _| {
+        let delete = self.core().commit_here(OPERATION, |state, _| {
             state.delete_unchanged(trees).map_err(|error| error.at(OPERATION))
         });
         delete.await
@@ -226,7 +226,7 @@ impl ProviderAdmin for EmbeddedStore {
         instance: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.core().commit_alone("prune_executions", |state, _| state.prune(instance, options)).await
+        self.core().commit_here("prune_executions", |state, _| state.prune(instance, options)).await
     }
 
     async fn prune_executions_bulk(
@@ -235,7 +235,7 @@ impl ProviderAdmin for EmbeddedStore {
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
         const OPERATION: &str = "prune_executions_bulk";
-        let prune = self.core().commit_alone(OPERATION, |state, _| {
+        let prune = self.core().commit_here(OPERATION, |state, _| {
             state.prune_bulk(&filter, options).map_err(|error| error.at(OPERATION))
         });
         prune.await

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use segno::store::{ErrorKind, ProviderError};
 
-use crate::codec::Undecodable;
-use crate::directory::without_path;
-use crate::unfinished::FilledBy;
+use crate::disk::directory::without_path;
+use crate::operate::fill_marker::FilledBy;
+use crate::rows::codec::Undecodable;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum OpenError {
     #[error("{0}")]
     InUse(String),
     /// The files contradict themselves. Nothing was changed; restore a backup, or save what can be read with
-    /// [`salvage`](crate::salvage).
+    /// [`salvage`](crate::repair::salvage).
     #[error(
         "the store is damaged: {0}; nothing was changed: restore a backup, or save what can be read with `segno store salvage`"
     )]
@@ -134,27 +134,27 @@ impl From<RowError> for OpenError {
 }
 
 /// Whether a read failed because of what is in the file, so that the next one fails too.
-pub fn is_damage(error: &io::Error) -> bool {
+pub(crate) fn is_damage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
 
 /// What can go wrong with a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RowError {
+pub(crate) enum RowError {
     /// It does not decode or fails its checksum.
     #[error("{0}")]
     Corrupt(String),
     /// The disk refused to give it.
     #[error("{0}")]
     Unreadable(String),
-    /// Its last change is not on disk, and the store refuses writes; see [`Apart`](crate::apart::Apart).
+    /// Its last change is not on disk, and the store refuses writes; see [`Quarantine`](crate::state::quarantine::Quarantine).
     #[error("{0}")]
     NotDurable(String),
 }
 
 impl RowError {
     /// The error of a store operation that met this one.
-    pub fn at(self, operation: &'static str) -> ProviderError {
+    pub(crate) fn at(self, operation: &'static str) -> ProviderError {
         match self {
             RowError::Corrupt(what) => {
                 let text = format!(

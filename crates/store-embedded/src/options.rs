@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use segno::clock::{Clock, SystemClock};
 
-use crate::files::Files;
-use crate::overlay::Overlay;
-use crate::tail::{Tail, TailLimits};
-use crate::unfinished::FilledBy;
+use crate::disk::files::Files;
+use crate::log::tail::{Tail, TailLimits};
+use crate::operate::fill_marker::FilledBy;
+use crate::rows::overlay::Overlay;
 
 /// Changes in memory after which a checkpoint is made.
 const CHECKPOINT_BYTES: usize = 64 * 1024 * 1024;
@@ -44,7 +44,7 @@ pub struct OpenOptions {
     pub(crate) control_socket: ControlSocket,
 }
 
-/// Whether other processes can ask a store that is open.
+/// Whether other processes can query an open store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ControlSocket {
     Listen,
@@ -70,7 +70,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Whether there is so much beyond the checkpoint that is being made that commits must wait for it.
-    pub(crate) fn is_crowded(&self, changes: &Overlay, tail: &Tail) -> bool {
+    pub(crate) fn is_overloaded(&self, changes: &Overlay, tail: &Tail) -> bool {
         changes.bytes() > self.tail.bytes.saturating_mul(MAX_ACTIVE)
             || changes.len() > self.tail.rows.saturating_mul(MAX_ACTIVE)
             || tail.logged_bytes() > self.tail.logged_bytes.saturating_mul(MAX_ACTIVE as u64)
@@ -118,7 +118,7 @@ impl OpenOptions {
         self
     }
 
-    /// No socket in the directory. Other processes cannot ask for a backup or for figures then while the store is open.
+    /// No socket in the directory. Other processes then get no backup and no information while the store is open.
     #[must_use]
     pub fn without_control_socket(mut self) -> Self {
         self.control_socket = ControlSocket::None;
@@ -147,7 +147,7 @@ impl OpenOptions {
         self
     }
 
-    /// Room that the state file takes on disk from which on some is given back when less than half of it is in use.
+    /// Size of the base file from which on it is compacted when less than half of it is in use.
     #[must_use]
     pub fn compact_above(mut self, bytes: u64) -> Self {
         self.limits.compact_above_bytes = bytes;

@@ -6,26 +6,26 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno::clock::{deadline_ms, duration_ms, sleep_until};
-use segno::store::memory::peek_lock::Attempt;
-use segno::store::memory::wishes::{TurnWish, WorkWish};
-use segno::store::memory::worker_queue::ItemLock;
+use segno::store::core::demand::{TurnDemand, WorkDemand};
+use segno::store::core::peek_lock::Attempt;
+use segno::store::core::worker_queue::ItemLock;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife,
     LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider,
     ProviderError, StoredEvent, TagFilter, WatchUntil, WorkerMessage,
 };
 
-use crate::leasing::{LeaseTerms, Renewal};
-use crate::refusal::Refusal;
-use crate::state::{FetchedTurn, State};
+use crate::commit::refusal::Refusal;
+use crate::commit::waiting::{AcquiredLock, Fetch, FetchBatch, Fetched, WatchResult, durable};
+use crate::state::leasing::{LeaseTerms, Renewal};
+use crate::state::machine::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
-use crate::waiting::{Fetch, Fetched, Found, Taken, Watched, durable};
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
     now_ms.saturating_add(duration_ms(duration))
 }
 
-/// What a fetch for leases takes while it waits. Only tags that it names: what is for everybody is
+/// What a fetch for leases takes while it waits. Only named tags: work for all workers is
 /// locked once it is durable.
 fn lease_terms(request: &FetchWorkItems<'_>) -> Option<Arc<LeaseTerms>> {
     let FetchWorkItems { max_items, lock_timeout, life, .. } = *request;
@@ -66,7 +66,7 @@ impl Provider for EmbeddedStore {
         let (filter, resident) = (filter.cloned(), resident.cloned());
         let fetch = Fetch {
             operation: "fetch_orchestration_items",
-            wish: TurnWish { filter: filter.clone() },
+            demand: TurnDemand { filter: filter.clone() },
             poll_timeout,
             lease: None,
             attempt: move |state: &mut State, now_ms| {
@@ -75,7 +75,7 @@ impl Provider for EmbeddedStore {
                     FetchOrchestrationItems { max_items, lock_timeout, poll_timeout, filter, resident };
                 let mut depends_on = None;
                 let items = state.fetch_turns(&request, now_ms, &mut depends_on);
-                Ok(Found { items, depends_on })
+                Ok(FetchBatch { items, depends_on })
             },
         };
         Ok(self.core().wait_for(fetch).await?.into_iter().map(FetchedTurn::read).collect())
@@ -134,7 +134,7 @@ impl Provider for EmbeddedStore {
     ) -> Result<Vec<StoredEvent>, ProviderError> {
         const OPERATION: &str = "read_with_execution";
         let read = |state: &mut State, _| {
-            state.apart.check(instance)?;
+            state.quarantine.check(instance)?;
             Ok(state.tables.history(instance, execution_id))
         };
         self.core().look(OPERATION, read).await?.read().map_err(|error| error.at(OPERATION))
@@ -147,7 +147,7 @@ impl Provider for EmbeddedStore {
         new_events: Vec<StoredEvent>,
     ) -> Result<(), ProviderError> {
         let append = |state: &mut State, now_ms| state.append(instance, execution_id, new_events, now_ms);
-        self.core().commit_alone("append_with_execution", append).await
+        self.core().commit_here("append_with_execution", append).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -189,7 +189,7 @@ impl Provider for EmbeddedStore {
         let (session, tags) = (session.cloned(), tag_filter.clone());
         let fetch = Fetch {
             operation: "fetch_work_items",
-            wish: WorkWish { tags: tags.clone(), session: session.clone() },
+            demand: WorkDemand { tags: tags.clone(), session: session.clone() },
             poll_timeout,
             lease,
             attempt: move |state: &mut State, now_ms| {
@@ -198,7 +198,7 @@ impl Provider for EmbeddedStore {
                     FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter, life };
                 let mut depends_on = None;
                 let items = state.fetch_work(&request, now_ms, &mut depends_on);
-                Ok(Found { items, depends_on })
+                Ok(FetchBatch { items, depends_on })
             },
         };
         self.core().wait_for(fetch).await
@@ -287,17 +287,17 @@ impl Provider for EmbeddedStore {
         const OPERATION: &str = "watch_instance";
         let deadline_ms = deadline_ms(&*self.core().clock, timeout);
         let (id, answer) = match self.core().watch(OPERATION, Arc::from(instance), until).await? {
-            Watched::Met { info, outcome } => {
+            WatchResult::Fulfilled { info, outcome } => {
                 durable(OPERATION, outcome).await?;
                 return Ok(Some(*info));
             }
-            Watched::Waits { id, answer } => (id, answer),
+            WatchResult::Registered { id, answer } => (id, answer),
         };
         let mut watching = Watching { store: self, instance, id: Some(id) };
         tokio::select! {
             biased;
             info = answer => {
-                // Whoever answers has taken the watch out.
+                // The answer has removed the watch.
                 watching.id = None;
                 info.map(Some).map_err(|_| Refusal::closed().at(OPERATION))
             }
@@ -320,19 +320,19 @@ impl Provider for EmbeddedStore {
 }
 
 impl Fetched for FetchedTurn {
-    fn taken(&self) -> Option<Taken> {
-        Some(Taken::Turn(self.lock_token()))
+    fn lock(&self) -> Option<AcquiredLock> {
+        Some(AcquiredLock::Turn(self.lock_token()))
     }
 }
 
 impl Fetched for LockedWorkItem {
-    fn taken(&self) -> Option<Taken> {
-        Some(Taken::Work(self.lock_token))
+    fn lock(&self) -> Option<AcquiredLock> {
+        Some(AcquiredLock::Work(self.lock_token))
     }
 
-    fn leased(state: &mut State, lessee: u64) -> Option<Found<Self>> {
+    fn leased(state: &mut State, lessee: u64) -> Option<FetchBatch<Self>> {
         let (items, batch) = state.take_leased(lessee)?;
-        Some(Found { items, depends_on: Some(batch) })
+        Some(FetchBatch { items, depends_on: Some(batch) })
     }
 }
 

@@ -1,14 +1,14 @@
 //! The third facet: records.
 
 use async_trait::async_trait;
-use segno::store::memory::wishes::DueWish;
+use segno::store::core::demand::DueDemand;
 use segno::store::{DueRecords, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, Records};
 
+use crate::commit::waiting::{AcquiredLock, Fetch, FetchBatch, Fetched};
 use crate::error::RowError;
-use crate::listing::DueQuery;
-use crate::state::State;
+use crate::state::listing::DueQuery;
+use crate::state::machine::State;
 use crate::store::EmbeddedStore;
-use crate::waiting::{Fetch, Fetched, Found, Taken};
 
 #[async_trait]
 impl Records for EmbeddedStore {
@@ -45,15 +45,15 @@ impl Records for EmbeddedStore {
             let query = DueQuery { kind, id_prefix, due_by_ms, limit };
             return self.core().look(OPERATION, |state, now_ms| due(state, &query, now_ms)).await;
         }
-        let wish = DueWish { kind: kind.to_owned(), id_prefix: id_prefix.to_owned() };
-        let wanted = wish.clone();
+        let demand = DueDemand { kind: kind.to_owned(), id_prefix: id_prefix.to_owned() };
+        let wanted = demand.clone();
         let attempt = move |state: &mut State, now_ms| {
-            let DueWish { kind, id_prefix } = &wanted;
+            let DueDemand { kind, id_prefix } = &wanted;
             let items = due(state, &DueQuery { kind, id_prefix, due_by_ms: now_ms, limit }, now_ms)?;
-            Ok(Found { items, depends_on: state.unsynced.newest() })
+            Ok(FetchBatch { items, depends_on: state.pending.newest() })
         };
         let fetch =
-            Fetch { operation: OPERATION, wish, poll_timeout: request.poll_timeout, lease: None, attempt };
+            Fetch { operation: OPERATION, demand, poll_timeout: request.poll_timeout, lease: None, attempt };
         self.core().wait_for(fetch).await
     }
 
@@ -72,7 +72,7 @@ fn due(state: &mut State, query: &DueQuery<'_>, now_ms: u64) -> Result<Vec<Recor
 }
 
 impl Fetched for Record {
-    fn taken(&self) -> Option<Taken> {
+    fn lock(&self) -> Option<AcquiredLock> {
         None
     }
 }

@@ -10,21 +10,21 @@ use std::thread::{self, JoinHandle};
 use segno::store::ProviderError;
 use tokio::sync::oneshot;
 
-use crate::checkpointer::{Checkpointer, CompactOrder, Order};
-use crate::compaction::{CompactProgress, CompactReport};
-use crate::control::ControlServer;
-use crate::directory::Directory;
+use crate::checkpoint::checkpointer::{Checkpointer, CheckpointerOrder, CompactOrder};
+use crate::checkpoint::compaction::{CompactProgress, CompactReport};
+use crate::checkpoint::recovery::{Recovered, recover};
+use crate::commit::refusal::Refusal;
+use crate::commit::shared::Core;
+use crate::commit::writer;
+use crate::disk::directory::Directory;
+use crate::disk::files::Files;
+use crate::disk::full_disk::FullDisk;
 use crate::error::OpenError;
-use crate::files::Files;
-use crate::full_disk::FullDisk;
+use crate::operate::control::ControlServer;
+use crate::operate::fill_marker::{self, Marker};
 use crate::options::{ControlSocket, OpenOptions, UnfinishedImport};
-use crate::recovery::{Recovered, recover};
-use crate::refusal::Refusal;
-use crate::shared::Core;
-use crate::unfinished::{self, Marker};
-use crate::writer;
 
-/// Orders that may wait for the checkpointer: one checkpoint and some wishes to compact.
+/// Capacity of the queue of the checkpointer: one checkpoint and some requests to compact.
 const MAX_ORDERS: usize = 4;
 
 /// The embedded store: one directory, one process; acknowledged means synced.
@@ -35,20 +35,20 @@ const MAX_ORDERS: usize = 4;
 pub struct EmbeddedStore {
     core: Arc<Core>,
     files: Arc<dyn Files>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<Threads>>,
     /// Of a directory that is being filled.
     marker: Mutex<Marker>,
 }
 
 /// What ends when the store is closed.
-struct Running {
+struct Threads {
     threads: [JoinHandle<()>; 2],
     /// Answers other processes.
     control: Option<ControlServer>,
     /// The lock of the directory.
     lock: Box<dyn Any + Send + Sync>,
-    /// To the checkpointer, which ends when nobody can order anything any more.
-    orders: SyncSender<Order>,
+    /// To the checkpointer, which ends when all senders are dropped.
+    orders: SyncSender<CheckpointerOrder>,
 }
 
 impl fmt::Debug for EmbeddedStore {
@@ -91,7 +91,7 @@ impl EmbeddedStore {
         // What is marked is not kept if the import does not finish, so nothing else is taken.
         core.lock().is_filling = is_filling || marker.is_there();
         let segments = Arc::clone(log.segments());
-        // One checkpoint at a time, because nothing is frozen while one is being made, and a few wishes to compact.
+        // One checkpoint at a time, because nothing is frozen while one is being made, and a few requests to compact.
         let (orders, to_do) = mpsc::sync_channel(MAX_ORDERS);
         let checkpointer = Checkpointer {
             core: Arc::clone(&core),
@@ -110,22 +110,22 @@ impl EmbeddedStore {
             .spawn(move || writer::run(&writing, log, &to_checkpointer))?;
         let control = is_listening.then(|| listen(path, &core, &files)).flatten();
         let threads = [writer, checkpointer];
-        let running = Mutex::new(Some(Running { threads, control, lock, orders }));
+        let running = Mutex::new(Some(Threads { threads, control, lock, orders }));
         Ok(Arc::new(EmbeddedStore { core, files, running, marker: Mutex::new(marker) }))
     }
 
-    /// Closes the store, whoever else has a handle: the directory can be opened again, and every later call on this
+    /// Closes the store, also for other handles: the directory can be opened again, and every later call on this
     /// one fails with `Closed`. Blocks until what is being written is written.
     pub fn close(&self) {
         self.core.close();
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { threads, control, lock, orders }) = running {
+        if let Some(Threads { threads, control, lock, orders }) = running {
             drop(orders);
             for thread in threads {
-                // A thread that panicked has said so already.
+                // A thread that panicked has printed its message.
                 let _ = thread.join();
             }
-            // Nobody is left to take one, or to commit what somebody waits for.
+            // No thread is left for an order, or for the commit that a caller waits for.
             let mut shared = self.core.lock();
             shared.snapshots.clear();
             shared.state.watches.clear();
@@ -135,11 +135,11 @@ impl EmbeddedStore {
         }
     }
 
-    /// Gives unused disk space back now, while the store is in use. It happens by itself when less than half of the
+    /// Releases unused disk space now, while the store is in use. It happens automatically when less than half of the
     /// state file is in use; this is for those who know better. `progress` is called again and again.
     ///
     /// # Errors
-    /// When the store is closed, when another wish comes in between, or when the disk refuses; with too little room for
+    /// When the store is closed, when another request replaces this one, or when the disk refuses; with too little room for
     /// the copy nothing changes.
     pub async fn compact(
         &self,
@@ -149,7 +149,7 @@ impl EmbeddedStore {
         // What is still in memory may be what frees the space.
         self.core.checkpoint().await.map_err(|refusal| refusal.at(OPERATION))?;
         let (answer, report) = oneshot::channel();
-        let order = Order::Compact(CompactOrder { progress: Box::new(progress), answer });
+        let order = CheckpointerOrder::Compact(CompactOrder { progress: Box::new(progress), answer });
         {
             let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             let running = running.as_ref().ok_or_else(|| Refusal::closed().at(OPERATION))?;
@@ -184,15 +184,15 @@ fn lock(
     match unfinished {
         UnfinishedImport::Refuse => {
             // Before its lock, as below.
-            unfinished::refuse_foreign(&**files)?;
+            fill_marker::refuse_foreign(&**files)?;
             let lock = lock()?;
-            unfinished::refuse_unfinished(&**files)?;
+            fill_marker::refuse_unfinished(&**files)?;
             Ok((lock, Marker::none()))
         }
         UnfinishedImport::Accept(by) => {
             // Before its lock, which is a file in a directory that may be of others.
-            unfinished::target(&**files, by)?;
-            Ok((lock()?, unfinished::begin(files, by)?))
+            fill_marker::target(&**files, by)?;
+            Ok((lock()?, fill_marker::begin(files, by)?))
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
-use segno::store::memory::watch::Watches;
+use segno::store::core::watch::Watches;
 use segno::store::{ExecutionStatus, LockToken, LockedWorkItem, ProviderError, WatchUntil};
 use tokio::sync::oneshot;
 

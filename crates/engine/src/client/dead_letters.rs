@@ -1,4 +1,4 @@
-//! What was given up: listing it, putting it back, throwing it away.
+//! Dead letters: listing, resubmitting, deleting.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -93,7 +93,7 @@ impl Client {
         Ok((letter, body.map(|record| record.body)))
     }
 
-    /// Puts back what was given up, once: a message is queued again in the commit that removes its letter; for a turn or an
+    /// Resubmits a dead letter, once: a message is queued again in the commit that removes its letter; for a turn or an
     /// activity the next execution of its instance begins, if none has begun since.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::store::{
 const CONCURRENT_READS: usize = 16;
 
 impl Client {
-    /// What is known of an instance. One whose start is stored but has not been looked at yet is pending, with revision 0.
+    /// What is known of an instance. One whose start is stored but not processed yet is pending, with revision 0.
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
@@ -85,7 +85,7 @@ impl Client {
         Ok(EventList { events, unreadable: Vec::new(), next: page.next })
     }
 
-    /// The same for showing it: events that cannot be read are told, and do not hide the others.
+    /// The same for showing it: unreadable events are reported, and do not hide the others.
     ///
     /// # Errors
     /// `not-found` when there is no such execution, `invalid-option` when the limit is too high.
@@ -149,7 +149,7 @@ impl Client {
             number = number.saturating_sub(1);
         }
         let is_more = executions.len() + unreadable.len() > limit;
-        // One more than asked for was read, and the page ends before it.
+        // One more than requested was read, and the page ends before it.
         let last = newest.saturating_sub(limit as u64 - 1);
         if is_more {
             executions.retain(|info| info.execution_id >= last);

@@ -233,7 +233,7 @@ impl RestartCall {
 
 impl Client {
     /// Whether the current execution of an instance began by a request, also if it is still pending. The store knows: for it a
-    /// repetition succeeds whatever the rest says, and no execution has the number that this one says it follows.
+    /// repetition succeeds whatever the rest contains, and no execution has the number that this one follows.
     async fn begun_by(&self, info: &InstanceInfo, seed: u64) -> Result<bool, Error> {
         if info.current_execution_id == 1 {
             return Ok(false);

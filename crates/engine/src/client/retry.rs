@@ -6,7 +6,7 @@ use crate::store::{ErrorKind, ExecutionStatus};
 
 impl Client {
     /// Lets the delayed activities of an instance run at once: those that wait for their next attempt, and those that were
-    /// given back for later. Returns how many. Their attempts count as before, and timers keep their time. Once this has
+    /// released for later. Returns their number. Their attempts count as before, and timers keep their time. Once this has
     /// answered, a worker may fetch them.
     ///
     /// # Errors

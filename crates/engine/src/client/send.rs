@@ -72,7 +72,7 @@ impl Client {
         self.control(Self::cancel_message(instance, reason)?).await
     }
 
-    /// The message that asks an instance to stop, for a commit of records
+    /// The message that cancels an instance, for a commit of records
     /// ([`RecordBatch::orchestrator_items`](crate::store::RecordBatch)). It is left out when there is no such instance.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Client {
         control_message(instance, &WorkItem::CancelInstance { reason })
     }
 
-    /// Holds an instance: nothing more is delivered to its code until it is resumed. Activities that run go on.
+    /// Pauses an instance: nothing more is delivered to its code until it is resumed. Running activities continue.
     ///
     /// # Errors
     /// `not-found` when there is no such instance, `instance-ended` when it has ended.
@@ -92,7 +92,7 @@ impl Client {
         self.control(control_message(instance, &WorkItem::PauseInstance { reason })?).await
     }
 
-    /// Lets a paused instance go on. Activities that ran out of attempts get fresh ones.
+    /// Resumes a paused instance. Activities that ran out of attempts get fresh ones.
     ///
     /// # Errors
     /// `not-found` when there is no such instance, `instance-ended` when it has ended.

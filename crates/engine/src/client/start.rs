@@ -28,7 +28,7 @@ pub enum OnConflict {
     Reject,
     /// The existing instance is taken, whatever its state.
     UseExisting,
-    /// The existing instance goes on with a new execution that this start begins; its earlier executions stay. One that has not
+    /// The existing instance continues with a new execution that this start begins; its earlier executions stay. One that has not
     /// ended is cancelled in the same commit, without cleaning up, and so are its children.
     Replace,
 }
@@ -38,7 +38,7 @@ pub enum OnConflict {
 pub struct StartCall<O> {
     client: Client,
     id: Option<String>,
-    /// Boxed, because it is handed on several times.
+    /// Boxed, because it is moved several times.
     start: Box<StartOrchestration>,
     /// What is wrong with the input or a label.
     refusal: Option<Box<Error>>,

@@ -1,7 +1,7 @@
 //! The tree of an instance, a page at a time: depth first, each node before its children, those newest first.
 //!
 //! A page costs what it shows and the depth of the tree, however large the tree is: a cursor is the
-//! last node of the page before, and its way up to the root says where the walk goes on. A node
+//! last node of the page before, and its path to the root is where the walk continues. A node
 //! whose row cannot be read does not tell its parent, so it is no cursor: it is named beside the
 //! others, and what is below it is not shown.
 
@@ -14,7 +14,7 @@ use crate::store::{ErrorKind, InstanceCursor, InstanceInfo, InstanceQuery, Unrea
 /// Deepest node of a tree that is walked, in generations below the root.
 pub const MAX_TREE_DEPTH: usize = 1_000;
 
-/// Children that one read asks for, unless the page needs fewer.
+/// Children of one read, unless the page needs fewer.
 const CHILDREN_AT_ONCE: usize = 100;
 
 /// Which part of a tree.
@@ -132,7 +132,7 @@ impl Client {
                 vec![brood]
             }
         };
-        // One more than asked for tells whether another page follows.
+        // One more than requested shows whether another page follows.
         while nodes.len() <= limit {
             let depth = broods.len();
             let Some(brood) = broods.last_mut() else { break };

@@ -150,7 +150,7 @@ impl Context {
     /// Makes changes of records part of the commit that ends this instance: both are there, or neither. The last call
     /// counts.
     ///
-    /// `make` is told how the instance ends. It is called in the turn that ends it, and again when that turn cannot be committed because
+    /// `make` gets the outcome of the instance. It is called in the turn that ends it, and again when that turn cannot be committed because
     /// a record is not as expected or something else happened to the instance, so it must read what it relies on each time. Its error keeps the instance from ending: it
     /// is called again every second until it gives none. A panic, or changes that the store finds invalid, are a turn that cannot be
     /// committed, of which there may be so many. It is not called for an execution that continues as new, nor when the engine ends
@@ -241,18 +241,18 @@ impl Context {
         self.shared.journal().patched(id)
     }
 
-    /// A context whose operations go on after a cancellation: for cleaning up.
+    /// A context whose operations continue after a cancellation, for cleanup.
     #[must_use]
     pub fn shielded(&self) -> Self {
         Context { shared: self.shared.clone(), shielded: true }
     }
 
-    /// Whether cancellation was asked for.
+    /// Whether cancellation was requested.
     pub fn is_cancelled(&self) -> bool {
         self.shared.journal().cancelled.is_some()
     }
 
-    /// Waits until cancellation is asked for, and gives the reason.
+    /// Waits until cancellation is requested, and returns the reason.
     pub fn cancelled(&self) -> Cancelled {
         Cancelled::new(self)
     }
@@ -287,7 +287,7 @@ impl Context {
         self.shared.started.parent.as_ref().map(|parent| parent.instance.as_str())
     }
 
-    /// W3C traceparent of whoever started this instance.
+    /// W3C traceparent of the caller that started this instance.
     pub fn traceparent(&self) -> Option<&str> {
         self.shared.started.traceparent.as_deref()
     }

@@ -15,7 +15,7 @@ use crate::replay::{Request, Shared, Token};
 use super::Context;
 
 enum State {
-    /// Not asked for yet; an error found while building is given back at the first poll.
+    /// Not requested yet; an error found while building is returned at the first poll.
     Building(Box<Result<Request, Failure>>),
     Open(Token),
     Done,

@@ -40,7 +40,7 @@ where
         F: FnMut() -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        // The closure is called when the step runs, not when it is asked for: a replay must not call it.
+        // The closure is called when the step runs, not when it is requested: a replay must not call it.
         let step = Arc::new(Mutex::new(step));
         let make: MakeStep = Box::new(move || {
             let step = step.clone();

@@ -15,7 +15,8 @@ use super::shared::{OrchestrationFuture, OrchestrationHandler, Shared};
 /// Records wake-ups of the code, and whether the engine caused them.
 struct RootWake {
     woken: AtomicBool,
-    /// Set while the engine processes this execution; a wake-up at any other time comes from outside.
+    /// Set while the engine processes this execution; a wake-up at any other time comes from
+    /// outside.
     engine_active: AtomicBool,
     woken_from_outside: AtomicBool,
 }
@@ -124,7 +125,8 @@ impl Code {
         Polled::Ended(self.exceeded(Excess::Spinning))
     }
 
-    /// The end of code that exceeds a limit. A cancelled execution ends as cancelled, whatever its code does.
+    /// The end of code that exceeds a limit. A cancelled execution ends as cancelled, whatever its
+    /// code does.
     fn exceeded(&self, excess: Excess) -> EventKind {
         let cancelled = self.shared.journal().cancelled.clone();
         let failure = match (excess, cancelled) {

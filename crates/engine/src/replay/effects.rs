@@ -16,7 +16,8 @@ use super::operations::{Call, Operation, Operations};
 use super::plan::TurnPlan;
 use super::shared::{ExecutionId, Shared};
 
-/// Adds the effects of events to a plan. Each event is added before it is applied, so `operations` are those before it.
+/// Adds the effects of events to a plan. Each event is added before it is applied, so `operations`
+/// are those before it.
 pub(super) struct Effects<'a> {
     shared: &'a Shared,
     operations: &'a Operations,
@@ -189,7 +190,8 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// Removes the activities, timers and children that a history leaves open; `what` happened to the instance.
+/// Removes the activities, timers and children that a history leaves open; `what` happened to the
+/// instance.
 pub(crate) fn withdraw_open(id: &ExecutionId, history: &[Event], what: &str) -> TurnPlan {
     let mut plan = TurnPlan::default();
     for operation in Operations::of(history).iter() {

@@ -1,8 +1,9 @@
 //! One execution: its code, the folds of its history, and the plan of the turn.
 //!
 //! Recorded events and new messages take the same way:
-//! 1. live, `decide.rs` turns a message into an event, and [`Execution::record`] adds the event and its effects on the
-//!    store (`effects.rs`) to the plan; in replay, `matching.rs` compares a recorded event with the commands of the code;
+//! 1. live, `decide.rs` turns a message into an event, and [`Execution::record`] adds the event and
+//!    its effects on the store (`effects.rs`) to the plan; in replay, `matching.rs` compares a
+//!    recorded event with the commands of the code;
 //! 2. [`Execution::apply`] folds the event: `position.rs`, `operations.rs`, `intake.rs`;
 //! 3. [`Execution::deliver`] shows it to the code, which is polled until it is pending (`code.rs`);
 //! 4. the commands that the code has issued are the next events.
@@ -58,7 +59,8 @@ pub(crate) struct Execution {
 
 /// How an execution comes into memory.
 impl Execution {
-    /// Begins an execution: records its start, after any messages that came before it, and runs the code.
+    /// Begins an execution: records its start, after any messages that came before it, and runs the
+    /// code.
     pub(crate) fn begin(
         id: ExecutionId,
         early: &[Event],
@@ -77,7 +79,8 @@ impl Execution {
         execution
     }
 
-    /// Rebuilds an execution from its history: the commands of the code must be the recorded ones, in order.
+    /// Rebuilds an execution from its history: the commands of the code must be the recorded ones,
+    /// in order.
     pub(crate) fn replay(
         id: ExecutionId,
         history: Vec<Event>,
@@ -116,7 +119,8 @@ impl Execution {
         }
     }
 
-    /// Messages that were recorded before the start wait in their inboxes; a pause defers the start.
+    /// Messages that were recorded before the start wait in their inboxes; a pause defers the
+    /// start.
     fn apply_early(&mut self, early: &[Event]) {
         for event in early {
             self.position.apply(event);
@@ -131,7 +135,8 @@ impl Execution {
 
 /// The way of a message.
 impl Execution {
-    /// Handles one new message: decides what it becomes, records that, runs the code, records its commands.
+    /// Handles one new message: decides what it becomes, records that, runs the code, records its
+    /// commands.
     pub(crate) fn handle(&mut self, item: WorkItem, now_ms: u64) {
         if self.has_ended() {
             return self.handle_after_end(item);
@@ -211,7 +216,8 @@ impl Execution {
         self.apply(event);
     }
 
-    /// Records the commands that the code has issued, until there are none. The end is a command as well.
+    /// Records the commands that the code has issued, until there are none. The end is a command as
+    /// well.
     fn record_commands(&mut self, now_ms: u64) {
         while !self.has_ended() {
             let Some(command) = self.shared().journal().commands.pop_front() else { return };
@@ -249,7 +255,8 @@ impl Execution {
         }
     }
 
-    /// Shows an event to the code and polls it until it is pending. Commands show the code nothing new.
+    /// Shows an event to the code and polls it until it is pending. Commands show the code nothing
+    /// new.
     fn deliver(&mut self, event: Event) {
         {
             let mut journal = self.shared().journal();
@@ -328,8 +335,8 @@ impl Execution {
         plan
     }
 
-    /// Takes the steps that the code has requested and that do not run yet. Everything recorded so far must be
-    /// committed before they run.
+    /// Takes the steps that the code has requested and that do not run yet. Everything recorded so
+    /// far must be committed before they run.
     pub(crate) fn take_steps(&mut self) -> Vec<RunnableStep> {
         if !self.is_running() {
             return Vec::new();
@@ -399,7 +406,8 @@ impl Execution {
         self.position.last_event_id()
     }
 
-    /// Whether an activity of this very execution is the only open operation, and a turn may be lost without much harm.
+    /// Whether an activity of this very execution is the only open operation, and a turn may be
+    /// lost without much harm.
     pub(crate) fn waits_only_for(&self, activity_id: u64, idempotency_key: &str) -> bool {
         let key = || derived_uuid(self.started().seed, activity_id);
         self.operations.is_only(activity_id)
@@ -408,7 +416,8 @@ impl Execution {
             && !self.has_runnable_steps()
     }
 
-    /// The outcome of an instance that has ended, and what makes the records that are written with it, if any are.
+    /// The outcome of an instance that has ended, and what makes the records that are written with
+    /// it, if any are.
     pub(crate) fn epilogue(
         &self,
         settler: Option<&Settler>,

@@ -39,8 +39,8 @@ impl Intake {
         self.seen.contains(id)
     }
 
-    /// Why one more message is refused, if it is. Counts all messages that wait: unread in the journal, deferred by a
-    /// pause, or for the next execution.
+    /// Why one more message is refused, if it is. Counts all messages that wait: unread in the
+    /// journal, deferred by a pause, or for the next execution.
     pub(super) fn refusal(&self, unread: Unread, data: &Payload) -> Option<String> {
         unread.plus(self.deferred_unread).plus(self.for_next_unread).refusal(data)
     }
@@ -59,7 +59,8 @@ impl Intake {
         std::mem::take(&mut self.deferred)
     }
 
-    /// Keeps a message for the next execution, unless it is a duplicate. Returns one that is refused, with the reason.
+    /// Keeps a message for the next execution, unless it is a duplicate. Returns one that is
+    /// refused, with the reason.
     pub(super) fn keep_for_next(
         &mut self,
         unread: Unread,

@@ -1,7 +1,9 @@
-//! What running orchestration code and the engine share: open operations, commands given, messages unread.
+//! The state that running orchestration code and the engine share: open operations, issued
+//! commands, unread messages.
 //!
-//! The code talks to the journal through its `Context`; the engine feeds it recorded events. No clock, I/O
-//! or randomness here: time is that of the last event, random numbers follow from the recorded seed.
+//! The code uses the journal through its `Context`; the engine delivers recorded events to it. No
+//! clock, I/O or randomness here: time is that of the last event, random numbers follow from the
+//! recorded seed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::future::Future;
@@ -26,7 +28,7 @@ pub(crate) type Token = usize;
 /// The work of an inline step.
 pub(crate) type StepFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
 
-/// What the code can ask for and wait on.
+/// An operation that the code requests and waits for.
 pub(crate) enum Request {
     Activity { name: String, input: Payload, options: ActivityOptions, deadline_ms: Option<u64> },
     Timer { at: TimerAt },
@@ -94,23 +96,23 @@ struct Inbox {
     waiting: VecDeque<Token>,
 }
 
-/// How much the code has asked for since the last delivery.
+/// Counts of the code's requests since the last delivery.
 #[derive(Debug, Default)]
-struct Asked {
-    /// Commands and steps that were taken.
-    taken: usize,
+struct RequestCounts {
+    /// Commands and steps.
+    issued: usize,
     /// Requests that were answered at once.
     refused: usize,
 }
 
-/// Why code that never came back to the engine was unwound.
+/// Why code that never returned control to the engine was unwound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Excess {
     Commands,
     Spinning,
 }
 
-/// How the code asked to go on with a new execution.
+/// The request of the code to continue as new.
 pub(crate) struct NextExecution {
     pub(crate) input: Payload,
     pub(crate) version: Option<String>,
@@ -118,7 +120,8 @@ pub(crate) struct NextExecution {
 
 pub(crate) struct Journal {
     pub(crate) mode: Mode,
-    /// Set before the code's future is dropped by the engine, so that drops are not taken for decisions.
+    /// Set before the code's future is dropped by the engine, so that drops are not taken for
+    /// decisions.
     pub(crate) closed: bool,
     pub(crate) now_ms: u64,
     pub(crate) random: SeededRandom,
@@ -132,9 +135,9 @@ pub(crate) struct Journal {
     pub(crate) next_execution: Option<NextExecution>,
     /// Messages in the inboxes.
     pub(crate) unread: Unread,
-    /// What the code has asked for since the last delivery.
-    asked: Asked,
-    /// Steps that were taken back, perhaps while they run.
+    /// Requests since the last delivery.
+    counts: RequestCounts,
+    /// Steps that the code has dropped, perhaps while they run.
     pub(crate) dropped_steps: Vec<u64>,
     decided_patches: BTreeMap<String, bool>,
     slots: Vec<Option<Slot>>,
@@ -163,7 +166,7 @@ impl Journal {
             recorded_patches: BTreeSet::new(),
             next_execution: None,
             unread: Unread::default(),
-            asked: Asked::default(),
+            counts: RequestCounts::default(),
             dropped_steps: Vec::new(),
             decided_patches: BTreeMap::new(),
             slots: Vec::new(),
@@ -178,7 +181,7 @@ impl Journal {
         }
     }
 
-    /// Opens an operation: gives its command and returns the token to wait on.
+    /// Opens an operation: issues its command and returns the token to wait on.
     pub(crate) fn open(&mut self, request: Request, shielded: bool) -> Result<Token, Failure> {
         if !shielded && let Some(reason) = &self.cancelled {
             return Err(Failure::cancelled(reason.clone()));
@@ -215,7 +218,7 @@ impl Journal {
             }
             Request::Message { channel, name } => self.open_subscription(channel, name, shielded),
             Request::Step { name, run } => {
-                self.count_taken();
+                self.count_issued();
                 self.last_step += 1;
                 let step = self.last_step;
                 let token = self.insert(SlotKind::Step(step), shielded);
@@ -229,7 +232,7 @@ impl Journal {
 
     fn open_recorded(&mut self, slot: SlotKind, shielded: bool, kind: EventKind) -> Token {
         let token = self.insert(slot, shielded);
-        self.give(Some(token), kind);
+        self.issue(Some(token), kind);
         token
     }
 
@@ -241,7 +244,7 @@ impl Journal {
         if let Some(data) = inbox.unread.pop_front() {
             self.unread.remove(&data);
             // Reading what has arrived is bounded by the limit on unread messages.
-            self.asked.taken -= 1;
+            self.counts.issued -= 1;
             self.resolve(token, Ok(data));
         } else {
             inbox.waiting.push_back(token);
@@ -250,28 +253,29 @@ impl Journal {
         token
     }
 
-    /// Takes a message that is already there, without waiting and without a command.
+    /// Takes an unread message, without waiting and without a command.
     pub(crate) fn try_take(&mut self, channel: Channel, name: &str) -> Option<Payload> {
         let data = self.inboxes.get_mut(&(channel, name.to_owned()))?.unread.pop_front()?;
         self.unread.remove(&data);
         Some(data)
     }
 
-    /// The id of the next child that was not given one. Only a name: nothing is ever read out of it.
+    /// The id of the next child whose code gives none. Only a name: nothing is ever parsed from it.
     pub(crate) fn next_child_id(&mut self) -> String {
         self.children += 1;
         let id = format!("{}::{}.{}", self.instance, self.execution_id, self.children);
-        // An id that is nearly as long as may be leaves no room for a suffix.
+        // An id near the limit leaves no room for a suffix.
         if id.len() <= MAX_INSTANCE_ID_BYTES { id } else { self.random.next_uuid().to_string() }
     }
 
-    /// The id of the next detached start that was not given one. It outlives this instance, and an instance of the same
-    /// id may be made again later, so it is drawn at random.
+    /// The id of the next detached start whose code gives none. That instance outlives this one,
+    /// and an instance of this id may be created again later, so it is random.
     pub(crate) fn next_detached_id(&mut self) -> String {
         self.random.next_uuid().to_string()
     }
 
-    /// Whether the code runs with a change: recorded, or decided now that the code runs ahead of its history.
+    /// Whether the code runs with a change: as recorded, or as decided now that the code runs ahead
+    /// of its history.
     pub(crate) fn patched(&mut self, id: &str) -> bool {
         if let Some(decided) = self.decided_patches.get(id) {
             return *decided;
@@ -279,19 +283,19 @@ impl Journal {
         let patched = self.mode == Mode::Live || self.recorded_patches.contains(id);
         self.decided_patches.insert(id.to_owned(), patched);
         if patched {
-            self.give(None, EventKind::Patched { id: id.to_owned() });
+            self.issue(None, EventKind::Patched { id: id.to_owned() });
         }
         patched
     }
 
     pub(crate) fn command(&mut self, kind: EventKind) {
-        self.give(None, kind);
+        self.issue(None, kind);
     }
 
-    /// Adds a command. Code that gives commands in an endless loop never comes back to the engine, so it is unwound here;
-    /// the engine then fails the execution for having asked for too much.
-    fn give(&mut self, token: Option<Token>, kind: EventKind) {
-        self.count_taken();
+    /// Adds a command. Code that issues commands in an endless loop never returns control to the
+    /// engine, so it is unwound here; the engine then fails the execution for exceeding the limit.
+    fn issue(&mut self, token: Option<Token>, kind: EventKind) {
+        self.count_issued();
         if self.commands.capacity() == 0 {
             // Most often there is one at a time.
             self.commands.reserve_exact(1);
@@ -299,25 +303,26 @@ impl Journal {
         self.commands.push_back(Command { token, kind });
     }
 
-    /// Counts an answer that the code got at once. Code that does not look at it and asks again never comes back to the
-    /// engine (trying again for ever after a cancellation does that), so it is unwound here.
+    /// Counts a request that was answered at once. Code that ignores the answer and repeats the
+    /// request never returns control to the engine (endless retries after a cancellation do that),
+    /// so it is unwound here.
     pub(crate) fn refuse<T>(&mut self, answer: T) -> T {
-        self.asked.refused += 1;
+        self.counts.refused += 1;
         self.unwind_excess();
         answer
     }
 
-    /// Counts from here on what the code asks for in answer to one delivery.
+    /// Counts the requests in answer to one delivery from here on.
     pub(crate) fn begin_delivery(&mut self) {
-        self.asked = Asked::default();
+        self.counts = RequestCounts::default();
     }
 
-    /// Whether the code has asked for more than it may in answer to one delivery.
+    /// The limit that the code has exceeded in answer to one delivery.
     pub(crate) fn excess(&self) -> Option<Excess> {
-        if self.asked.taken > MAX_COMMANDS_PER_TURN {
+        if self.counts.issued > MAX_COMMANDS_PER_TURN {
             return Some(Excess::Commands);
         }
-        (self.asked.refused > MAX_POLLS_PER_DELIVERY).then_some(Excess::Spinning)
+        (self.counts.refused > MAX_POLLS_PER_DELIVERY).then_some(Excess::Spinning)
     }
 
     fn unwind_excess(&self) {
@@ -326,12 +331,12 @@ impl Journal {
         }
     }
 
-    fn count_taken(&mut self) {
-        self.asked.taken += 1;
+    fn count_issued(&mut self) {
+        self.counts.issued += 1;
         self.unwind_excess();
     }
 
-    /// The code looks at its operation.
+    /// Polls an operation for the code.
     pub(crate) fn poll(&mut self, token: Token, cx: &TaskContext<'_>) -> Poll<Result<Payload, Failure>> {
         match &mut self.slot_mut(token).state {
             SlotState::Waiting(waker) => {
@@ -349,9 +354,10 @@ impl Journal {
         }
     }
 
-    /// The code dropped its operation without taking the result: a loser of a race, or the end of the code.
+    /// The code dropped its operation without taking the result: a loser of a race, or the end of
+    /// the code.
     pub(crate) fn release(&mut self, token: Token) {
-        // Code that is unwound because it asked for too much decides nothing more.
+        // Code that is unwound for exceeding a limit decides nothing more.
         if self.closed || self.excess().is_some() {
             return;
         }
@@ -360,7 +366,7 @@ impl Journal {
             self.disown_command(token, &slot);
         }
         if let SlotState::Ready(result) = slot.state {
-            // A message that nobody looked at goes back to the head of its queue.
+            // A message that the code has not taken returns to the head of its queue.
             if let (Some((channel, name)), Ok(data)) = (slot.inbox, result) {
                 self.put_back(channel, name, data);
             }
@@ -374,7 +380,7 @@ impl Journal {
             self.dropped_steps.push(step);
         }
         match slot.event_id {
-            // Not recorded yet: the command is taken back as if it had never been given.
+            // Not recorded yet: the command is removed as if it had never been issued.
             None => self.commands.retain(|command| command.token != Some(token)),
             Some(source) => {
                 let kind = match slot.kind {
@@ -384,14 +390,14 @@ impl Journal {
                     SlotKind::Child => EventKind::SubOrchestrationCancelRequested { source },
                     SlotKind::Step(_) | SlotKind::Cancellation => return,
                 };
-                // Not through the limit: this runs in destructors, which must not unwind.
+                // Not counted: this runs in destructors, which must not unwind.
                 self.commands.push_back(Command { token: None, kind });
             }
         }
     }
 
-    /// A subscription that found its message at once may end before its command is recorded. The command stays, but
-    /// must not tie its event to whatever gets the token next.
+    /// A subscription that found its message at once may end before its command is recorded. The
+    /// command stays, but must not bind its event to the operation that gets the token next.
     fn disown_command(&mut self, token: Token, slot: &Slot) {
         if slot.kind == SlotKind::Message && slot.event_id.is_none() {
             let mut newest_first = self.commands.iter_mut().rev();
@@ -416,13 +422,13 @@ impl Journal {
         self.now_ms = self.now_ms.max(at_ms);
     }
 
-    /// Ties an operation to the event that records it.
+    /// Binds an operation to the event that records it.
     pub(crate) fn bind(&mut self, token: Token, event_id: u64) {
         self.slot_mut(token).event_id = Some(event_id);
         self.by_event.insert(event_id, token);
     }
 
-    /// Hands a result to the operation that the event records; nothing happens if the code no longer waits.
+    /// Resolves the operation that the event records; nothing happens if the code no longer waits.
     pub(crate) fn resolve_event(&mut self, source: u64, result: Result<Payload, Failure>) {
         if let Some(token) = self.by_event.get(&source).copied() {
             self.resolve(token, result);
@@ -441,7 +447,7 @@ impl Journal {
         }
     }
 
-    /// A message arrives: for the oldest subscription, or to wait.
+    /// Delivers a message to the oldest subscription, or keeps it unread.
     pub(crate) fn receive(&mut self, channel: Channel, name: &str, data: Payload) {
         let inbox = self.inboxes.entry((channel, name.to_owned())).or_default();
         if let Some(token) = inbox.waiting.pop_front() {
@@ -476,13 +482,14 @@ impl Journal {
         self.unshielded().into_iter().filter_map(|(event_id, _)| event_id).collect()
     }
 
-    /// Ends every operation that is not shielded, oldest first. Returns the recorded events of those operations.
+    /// Ends every operation that is not shielded, oldest first. Returns the recorded events of
+    /// those operations.
     pub(crate) fn cancel(&mut self, reason: &str) -> Vec<u64> {
         self.cancelled = Some(reason.to_owned());
         let open = self.unshielded();
         for (event_id, token) in &open {
             if event_id.is_none() {
-                // Asked for since the last recorded event: taken back as if it had never been given.
+                // Requested since the last recorded event: removed as if it had never been issued.
                 self.commands.retain(|command| command.token != Some(*token));
             }
             let slot = self.slot_mut(*token);
@@ -503,8 +510,8 @@ impl Journal {
         open.into_iter().filter_map(|(event_id, _)| event_id).collect()
     }
 
-    /// Messages that were not read, for the next execution. Those that went to a wait which the code did not look at
-    /// again came first.
+    /// Messages that were not read, for the next execution. First those that were delivered to
+    /// subscriptions which the code has not polled since.
     pub(crate) fn unread(&self) -> Vec<CarriedMessage> {
         let mut carried = Vec::with_capacity(self.unread.messages());
         let waits = self.slots.iter().flatten();

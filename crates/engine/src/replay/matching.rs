@@ -8,7 +8,8 @@ use crate::failure::Category;
 use super::journal::Journal;
 use super::nondeterminism::Nondeterminism;
 
-/// Verifies that the code has issued the commands that precede an event, and takes the command that the event records.
+/// Verifies that the code has issued the commands that precede an event, and takes the command that
+/// the event records.
 pub(super) fn match_event(journal: &mut Journal, event: &Event) -> Result<(), Nondeterminism> {
     if event.kind.is_command() {
         return match_command(journal, event);
@@ -53,7 +54,8 @@ fn expect_no_command_before(journal: &Journal, event: &Event) -> Result<(), Nond
         {
             return Ok(());
         }
-        // The engine ended the execution; the commands that the code issued after that were never recorded.
+        // The engine ended the execution; the commands that the code issued after that were never
+        // recorded.
         (Some(_), EventKind::OrchestrationFailed { failure })
             if matches!(failure.category, Category::Configuration | Category::Poison) =>
         {

@@ -1,9 +1,10 @@
 //! Replay: history and messages in, events and new work out. The pure middle of the engine.
 //!
-//! [`Execution`] contains the live future of one orchestration and the state that its history describes. Recorded
-//! events and new messages go through the same code: a new message is first turned into an event, and the event is
-//! applied. After each trigger the future is polled until it is pending, and the commands that it has issued are
-//! recorded (live) or matched with the history (replay), in order.
+//! [`Execution`] contains the live future of one orchestration and the state that its history
+//! describes. Recorded events and new messages go through the same code: a new message is first
+//! turned into an event, and the event is applied. After each trigger the future is polled until it
+//! is pending, and the commands that it has issued are recorded (live) or matched with the history
+//! (replay), in order.
 //!
 //! | file | concept |
 //! |---|---|
@@ -16,7 +17,7 @@
 //! | `matching.rs`, `nondeterminism.rs` | recorded commands compared with those of the code |
 //! | `position.rs` | fold: the last event, times, sizes |
 //! | `operations.rs` | fold: activities, timers and children that have not ended |
-//! | `intake.rs`, `seen_messages.rs`, `unread.rs` | fold: deduplication and limits of messages, and those that wait |
+//! | `intake.rs`, `seen_messages.rs`, `unread.rs` | fold: messages, deduplicated and limited |
 //!
 //! **Invariant.** Replay polls user code but never waits: no runtime, clock or randomness in here.
 

@@ -1,4 +1,4 @@
-//! The code asked for something else than its history says.
+//! The commands of the code differ from its history.
 
 /// Where code and history part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +11,6 @@ pub struct Nondeterminism {
     pub event_id: u64,
     /// What was recorded.
     pub recorded: String,
-    /// What the code asked for.
+    /// The command of the code.
     pub requested: String,
 }

@@ -1,8 +1,9 @@
-//! Open operations: the fold of a history into the activities, timers and children that have not ended.
+//! Open operations: the fold of a history into the activities, timers and children that have not
+//! ended.
 //!
 //! | event | effect |
 //! |---|---|
-//! | `ActivityScheduled`, `TimerCreated`, `SubOrchestrationScheduled` | opens an operation under its event id |
+//! | `ActivityScheduled`, `TimerCreated`, `SubOrchestrationScheduled` | opens an operation |
 //! | `ActivityAttemptFailed` | counts the attempt, or holds the activity until the resume |
 //! | completed, failed, fired, cancelled | ends the operation of its `source` |
 //! | `OrchestrationPaused` | holds retries from here on |
@@ -85,8 +86,8 @@ impl OpenActivity {
         self.hold = Hold::None;
     }
 
-    /// Applies the retry policy to a failed attempt. The deadline is hard: a retry that could only start after it is
-    /// not made.
+    /// Applies the retry policy to a failed attempt. The deadline is hard: a retry that could only
+    /// start after it is not made.
     pub(super) fn judge(&self, failure: &Failure, now_ms: u64, seed: u64) -> AttemptVerdict {
         let relative = self.attempt - self.first_attempt + 1;
         let delay =
@@ -104,7 +105,7 @@ impl OpenActivity {
     }
 }
 
-/// What the retry policy says about a failed attempt.
+/// The decision of the retry policy about a failed attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AttemptVerdict {
     RetryAt(u64),
@@ -225,7 +226,8 @@ impl Operations {
         self.open.iter().map(|(id, operation)| (*id, operation))
     }
 
-    /// Attempts that a resume queues: the activity, the number of the attempt, and its time unless that is at once.
+    /// Attempts that a resume queues: the activity, the number of the attempt, and its time unless
+    /// that is at once.
     pub(super) fn attempts_on_resume(&self) -> impl Iterator<Item = (u64, &OpenActivity, u32, Option<u64>)> {
         self.iter().filter_map(|(id, operation)| match operation {
             Operation::Activity(activity) => {

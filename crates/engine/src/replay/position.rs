@@ -1,4 +1,5 @@
-//! The position of an execution in its history: the last event, its time, and the sizes that are limited.
+//! The position of an execution in its history: the last event, its time, and the sizes that are
+//! limited.
 
 use crate::event::{Event, EventKind};
 use crate::failure::Failure;
@@ -53,8 +54,9 @@ impl HistoryPosition {
         self.replayed_events = self.last_event_id;
     }
 
-    /// Whether the history has grown by at least an eighth since it was replayed. If turns that may be lost wait for
-    /// that, replays take a bounded share of all work, however often turns are lost.
+    /// Whether the history has grown by at least an eighth since it was replayed. If turns that may
+    /// be lost wait for that, replays take a bounded share of all work, however often turns are
+    /// lost.
     pub(super) fn may_be_replayed_again(&self) -> bool {
         self.last_event_id >= self.replayed_events + self.replayed_events / 8
     }

@@ -22,9 +22,9 @@ pub(crate) type OrchestrationHandler = Arc<dyn Fn(Arc<Shared>, Payload) -> Orche
 
 /// The patch that an execution records when it first refuses a payload.
 ///
-/// Histories from before there was a rule about payloads contain commands that break it. Refusing them now would make
-/// the replay diverge from the record. So a refusal is recorded as a patch: a history without it was written without
-/// the rule, and is replayed without it.
+/// Histories from before there was a rule about payloads contain commands that break it. Refusing
+/// them now would make the replay diverge from the record. So a refusal is recorded as a patch: a
+/// history without it was written without the rule, and is replayed without it.
 const PAYLOAD_RULE: &str = "segno.payload-rule";
 
 /// Identifies an execution.
@@ -62,7 +62,8 @@ impl Shared {
         Shared { id, started, journal: Mutex::new(journal), epilogue: Mutex::default() }
     }
 
-    /// The journal. A panic of user code while it holds the lock leaves plain data behind, so poisoning is ignored.
+    /// The journal. A panic of user code while it holds the lock leaves plain data behind, so
+    /// poisoning is ignored.
     pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,7 +81,8 @@ impl Shared {
         self.own_epilogue().take();
     }
 
-    /// Makes the records that belong to the end: those of the code, those that the start has asked for, or both.
+    /// Makes the records that belong to the end: those of the code, those that the start has asked
+    /// for, or both.
     pub(super) fn epilogue(&self, settler: Option<&Settler>) -> Option<MakeEpilogue> {
         let own = self.own_epilogue().clone();
         let settling = settler.zip(self.started.settle.clone()).map(|(settler, settle)| -> MakeEpilogue {

@@ -1,4 +1,5 @@
-//! Admission control of messages: how many wait unread in an instance, and how many bytes they have.
+//! Admission control of messages: how many wait unread in an instance, and how many bytes they
+//! have.
 
 use crate::limits::{MAX_UNREAD_BYTES, MAX_UNREAD_MESSAGES};
 use crate::payload::Payload;

@@ -1,5 +1,5 @@
-//! Admission control for activities: a program decides before each fetch how many activities its node takes, and
-//! with which routing tags, so that no group of them takes all places.
+//! Admission control for activities: a program decides before each fetch how many activities its
+//! node takes, and with which routing tags, so that no group of them takes all places.
 
 use std::any::Any;
 
@@ -22,7 +22,8 @@ pub type ActivityPlace = Box<dyn Any + Send>;
 
 /// Decides which activities a node runs. They run beside those of
 /// [`RuntimeOptions::tag_filter`](super::RuntimeOptions::tag_filter), and do not count for
-/// [`worker_concurrency`](super::RuntimeOptions::worker_concurrency): the admission control bounds them.
+/// [`worker_concurrency`](super::RuntimeOptions::worker_concurrency): the admission control bounds
+/// them.
 pub trait ActivityAdmission: Send + Sync + 'static {
     /// Waits until something may be fetched.
     fn admit(&self) -> BoxFuture<'_, AdmittedFetch>;

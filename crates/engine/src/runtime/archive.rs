@@ -1,4 +1,4 @@
-//! The archive hook: retention hands out copies of what it is about to remove, and removes only what is still the same.
+//! The archive hook: retention passes copies of what it is about to remove, and removes only what is unchanged.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::event::Event;
 use crate::store::{ErrorKind, HistoryQuery, InstanceVersion, ProviderError, Store};
 use crate::telemetry;
 
-/// Bytes of stored events after which a batch is handed out.
+/// Bytes of stored events after which a batch is passed on.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// Instances and histories after which a batch is handed out.
+/// Instances and histories after which a batch is passed on.
 const BATCH_ROWS: usize = 2_000;
 
 /// Events that are read at once: each of them may be as large as a payload.
@@ -31,7 +31,7 @@ pub trait Archive: Send + Sync + 'static {
     /// When a copy may not be durable. Nothing of the batch is removed then.
     async fn store(&self, batch: ArchiveBatch) -> Result<(), ArchiveError>;
 
-    /// What was handed out since the last call is removed from the store, but for these instances, which are there as they were
+    /// The content passed since the last call is removed from the store, except these instances, which stay as they were
     /// or changed. A node that ends before this call leaves all of them in doubt.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ pub struct ArchiveBatch {
 pub struct ArchivedHistory {
     /// The instance.
     pub instance: String,
-    /// When the instance was created, in Unix milliseconds: tells instances of the same id apart.
+    /// When the instance was created, in Unix milliseconds: distinguishes instances with the same id.
     pub created_at_ms: u64,
     /// The execution.
     pub execution_id: u64,
@@ -104,7 +104,7 @@ pub(super) struct Copier<'a> {
     store: &'a Arc<dyn Store>,
     batch: ArchiveBatch,
     bytes: usize,
-    /// All instances that were handed out, or will be.
+    /// All instances that were passed on, or will be.
     instances: Vec<InstanceVersion>,
 }
 

@@ -1,13 +1,13 @@
-//! How long to wait before doing a thing again. Pure.
+//! Exponential backoff of retries and redeliveries. Pure.
 
 use std::time::Duration;
 
-/// Pauses while a store is away: 10 ms, doubling, up to one second.
+/// Delay before a call to an unavailable store is retried: 10 ms, doubling, up to one second.
 pub(super) fn store_retry(tries: u32) -> Duration {
     doubling(Duration::from_millis(10), tries, Duration::from_secs(1))
 }
 
-/// Pauses before work that cannot be done here is offered again: 1 s, doubling, up to one minute.
+/// Delay before work that cannot run here is redelivered: 1 s, doubling, up to one minute.
 pub(super) fn redelivery(attempt: u32) -> Duration {
     doubling(Duration::from_secs(1), attempt.saturating_sub(1), Duration::from_secs(60))
 }

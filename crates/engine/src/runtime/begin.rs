@@ -1,4 +1,5 @@
-//! A new execution: the first of an instance, the next after continue-as-new, or one that begins by a restart.
+//! A new execution: the first of an instance, the next after continue-as-new, or one that begins by
+//! a restart.
 
 use crate::event::Started;
 use crate::store::ENGINE_VERSION;
@@ -6,10 +7,10 @@ use crate::work_item::{ContinueAsNew, StartOrchestration};
 
 /// An execution that is about to begin.
 pub(super) struct Begin {
-    /// The version that was asked for, if any.
+    /// The requested version, if any.
     pub(super) version: Option<String>,
     pub(super) execution_id: u64,
-    /// Whether it goes on from the execution before, by continuing as new.
+    /// Whether the previous execution continued as this one.
     pub(super) continues: bool,
     /// What will be recorded; its version is filled in when the code is found.
     pub(super) started: Started,
@@ -63,7 +64,7 @@ impl Begin {
         }
     }
 
-    /// The start that begins it at another time, or on another node.
+    /// The start that begins it later, or on another node.
     pub(super) fn into_start(self) -> StartOrchestration {
         StartOrchestration {
             orchestration: self.started.name,

@@ -1,11 +1,11 @@
-//! Turning a plan into a commit, and seeing the commit through.
+//! The commit of a turn: made from a plan, and repeated until its outcome is known.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::Shared;
-use super::observer::{self, Span};
+use super::observer::{self, ExecutionSpan};
 use crate::dead_letter::DEAD_LETTER_KIND;
 use crate::replay::{Execution, TurnPlan};
 use crate::store::{
@@ -14,7 +14,7 @@ use crate::store::{
 };
 use crate::telemetry;
 
-/// Deliveries of a message that was read and could not be taken.
+/// Deliveries of a message that was decoded and refused.
 pub(super) const DELIVERED_ONCE: u32 = 1;
 
 /// The commit of a plan.
@@ -74,7 +74,7 @@ pub(super) async fn ack(
     shared: &Shared,
     instance: &str,
     turn: Arc<AckOrchestrationItem>,
-    span: Option<&Span>,
+    span: Option<&ExecutionSpan>,
 ) -> Result<(), ProviderError> {
     let counts = Counts::of(&turn);
     let commit = |tries| {
@@ -82,7 +82,8 @@ pub(super) async fn ack(
         let answer = shared.store.ack_orchestration_item(Arc::clone(&turn));
         async move {
             match answer.await {
-                // The first try was not answered, and had worked: nobody else can have written its events.
+                // The first try was not answered, but succeeded: no other commit can have written
+                // its events.
                 Err(error) if is_repeated_part && error.kind() == ErrorKind::Conflict => Ok(()),
                 answer => answer,
             }
@@ -109,24 +110,25 @@ pub(super) async fn ack(
     committed
 }
 
-/// Whether the turn goes on after this commit, which records something.
+/// Whether this commit records a part of the turn, which continues.
 fn is_part(turn: &AckOrchestrationItem) -> bool {
     turn.after == AfterAck::KeepLock && !turn.history_delta.is_empty()
 }
 
-/// Gives a turn back, however long the store takes to hear it.
+/// Abandons a turn, until the store has answered.
 pub(super) async fn abandon(
     shared: &Shared,
     token: LockToken,
     delay: std::time::Duration,
     ignore_attempt: bool,
 ) {
-    let give_back = |_| shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt);
+    let abandon = |_| shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt);
     // A lost lock is as good as an abandoned one.
-    let _given_back = shared.insist("a turn could not be given back", give_back).await;
+    let _abandoned = shared.insist("a turn could not be abandoned", abandon).await;
 }
 
-/// What a turn adds to the metrics once it is committed: counted from the commit, so nothing is counted twice.
+/// What a turn adds to the metrics once it is committed: counted from the commit, so nothing is
+/// counted twice.
 struct Counts {
     ends_turn: bool,
     started: bool,
@@ -158,7 +160,7 @@ impl Counts {
         if self.started {
             metrics::counter!(telemetry::INSTANCES_STARTED).increment(1);
         }
-        // Labels are written out: one that is not known when the code is built takes memory every time.
+        // Labels are literals: others would be allocated every time.
         match self.ended {
             Some(ExecutionStatus::Completed) => {
                 metrics::counter!(telemetry::INSTANCES_ENDED, "outcome" => "completed").increment(1);

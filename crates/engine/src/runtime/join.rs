@@ -1,4 +1,5 @@
-//! Turns that join the activity whose end brings them: one commit for both, and no message in between.
+//! Turns that are committed together with the end of the activity that causes them: one commit for
+//! both, and no message in between.
 
 use std::sync::{Arc, Weak};
 
@@ -6,7 +7,7 @@ use tracing::Instrument;
 
 use super::Shared;
 use super::batch::Batch;
-use super::turn::{Stop, Turn};
+use super::turn::{Turn, TurnError};
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::replay::Execution;
@@ -25,12 +26,12 @@ const FIRST_DELIVERY: u32 = 1;
 #[derive(Clone)]
 pub struct TurnJoiner(Weak<Shared>);
 
-/// What became of a turn that was to join its activity.
+/// The outcome of a commit for both.
 pub(crate) enum Joined {
     /// Both are committed.
     Committed,
-    /// Nothing was changed: the end of the activity is to be committed by itself, if its lock still
-    /// holds.
+    /// Nothing was changed: the end of the activity has to be committed by itself, if its lock
+    /// still holds.
     Not,
     /// Whether they are committed is unknown.
     Unknown(ProviderError),
@@ -41,8 +42,8 @@ impl TurnJoiner {
         TurnJoiner(Arc::downgrade(shared))
     }
 
-    /// Ends the attempt of a lease together with the turn that its end brings, if the node holds
-    /// the execution.
+    /// Ends the attempt of a lease together with the turn that its end causes, if the node has the
+    /// execution in memory.
     pub(crate) async fn end(
         &self,
         lease: &Lease,
@@ -59,10 +60,10 @@ impl TurnJoiner {
     }
 }
 
-/// The execution that an activity belongs to, if the end of the activity can be part of its next turn.
+/// The execution of an activity, if the end of the activity can be part of its next turn.
 ///
-/// An execution that waits for more than this activity is left alone: others end at the same time, and one turn for all of
-/// them is cheaper than one for each.
+/// That is not so if the execution waits for more than this activity: others end at the same time,
+/// and one turn for all of them is cheaper than one for each.
 pub(super) async fn waiting_execution(
     shared: &Shared,
     (instance, activity_id, idempotency_key): (&str, u64, &str),
@@ -74,7 +75,7 @@ pub(super) async fn waiting_execution(
     shared.resident.take_waiting(instance, activity_id, idempotency_key).await
 }
 
-/// Runs the turn that the end of an activity brings, and commits both.
+/// Runs the turn that the end of an activity causes, and commits both.
 pub(super) async fn run(
     shared: &Shared,
     execution: Box<Execution>,
@@ -89,21 +90,24 @@ pub(super) async fn run(
     let lock = TurnLock::Activity { incarnation: execution.started().seed };
     let batch = Batch { others: vec![end], records, lock, ..Batch::default() };
     // In a future of its own, because the code runs when it is called.
-    let gone_on = async { turn.go_on(execution, batch).await };
-    let stop = match gone_on.instrument(span).await {
+    let executed = async { turn.execute(execution, batch).await };
+    let error = match executed.instrument(span).await {
         Ok(()) => {
             metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "resident").increment(1);
-            turn.note_duration();
+            turn.record_duration();
             return Joined::Committed;
         }
-        Err(stop) => stop,
+        Err(error) => error,
     };
     shared.resident.remove(&instance);
-    let reason = match stop {
-        Stop::Unanswered(error) if error.outcome() == WriteOutcome::Unknown => return Joined::Unknown(error),
-        Stop::Lost(error) | Stop::Unanswered(error) => error.to_string(),
-        // The turn that the end of the activity brings waits, if that is of any use.
-        Stop::Abandon { reason, .. } | Stop::NotHere { reason, .. } => reason,
+    let reason = match error {
+        TurnError::Unavailable(error) if error.outcome() == WriteOutcome::Unknown => {
+            return Joined::Unknown(error);
+        }
+        TurnError::LockLost(error) | TurnError::Unavailable(error) => error.to_string(),
+        // The turn that the end of the activity causes applies the delay, if there is any use in
+        // it.
+        TurnError::Abandon { reason, .. } | TurnError::Release { reason, .. } => reason,
     };
     tracing::debug!(instance = &*instance, reason, "the turn could not join its activity");
     Joined::Not

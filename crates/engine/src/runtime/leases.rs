@@ -1,6 +1,7 @@
-//! Keeping locks alive while their work goes on, and hearing that they are lost.
+//! Renewal of locks while their work runs, and detection of lost ones.
 //!
-//! One task serves the whole runtime. It ticks while there is anything to keep, and rests when there is not.
+//! One task serves the whole runtime. It ticks while there are leases, and sleeps when there are
+//! none.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,10 +15,10 @@ use crate::clock::{self, Clock, duration_ms};
 use crate::store::{ErrorKind, LockLife, LockToken, ScheduledActivityIdentifier, Store};
 use crate::telemetry;
 
-/// Told to an activity whose lock is gone.
+/// Cancellation reason of an activity whose lock is lost.
 pub(super) const LOCK_LOST: &str = "the lock on the activity was lost";
-/// Told to an activity that its orchestration no longer wants.
-pub(super) const NOT_WANTED: &str = "the orchestration no longer waits for the activity";
+/// Cancellation reason of an activity that its orchestration has cancelled.
+pub(super) const CANCELLED: &str = "the orchestration no longer waits for the activity";
 
 enum Kind {
     Turn,
@@ -34,7 +35,7 @@ struct Lease {
 struct State {
     leases: HashMap<LockToken, Lease>,
     by_activity: HashMap<ScheduledActivityIdentifier, LockToken>,
-    resting: bool,
+    idle: bool,
 }
 
 /// Locks held by this runtime.
@@ -48,13 +49,13 @@ pub(super) struct Leases {
     check_interval: Duration,
 }
 
-/// Keeps one lock alive until dropped.
-pub(super) struct Held {
+/// Renews one lock until dropped.
+pub(super) struct LeaseGuard {
     leases: Arc<Leases>,
     token: LockToken,
 }
 
-impl Drop for Held {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
         let mut state = self.leases.state();
         if let Some(Lease { kind: Kind::Activity { identifier, .. }, .. }) = state.leases.remove(&self.token)
@@ -86,7 +87,7 @@ impl Leases {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn hold_turn(self: &Arc<Self>, token: LockToken) -> Held {
+    pub(super) fn hold_turn(self: &Arc<Self>, token: LockToken) -> LeaseGuard {
         self.hold(token, Kind::Turn, self.turn_lock)
     }
 
@@ -95,11 +96,11 @@ impl Leases {
         token: LockToken,
         identifier: ScheduledActivityIdentifier,
         stop: Stop,
-    ) -> Held {
+    ) -> LeaseGuard {
         self.hold(token, Kind::Activity { identifier, stop }, self.activity_lock)
     }
 
-    fn hold(self: &Arc<Self>, token: LockToken, kind: Kind, lock: Duration) -> Held {
+    fn hold(self: &Arc<Self>, token: LockToken, kind: Kind, lock: Duration) -> LeaseGuard {
         let now_ms = self.clock.now_ms();
         let lease = Lease { kind, since_ms: now_ms, renew_at_ms: now_ms + duration_ms(lock) / 2 };
         let mut state = self.state();
@@ -107,15 +108,15 @@ impl Leases {
             state.by_activity.insert(identifier.clone(), token);
         }
         state.leases.insert(token, lease);
-        let rested = std::mem::replace(&mut state.resting, false);
+        let was_idle = std::mem::replace(&mut state.idle, false);
         drop(state);
-        if rested {
+        if was_idle {
             self.wake.notify_one();
         }
-        Held { leases: self.clone(), token }
+        LeaseGuard { leases: self.clone(), token }
     }
 
-    /// Tells activities of this process at once that they are not wanted any more.
+    /// Cancels activities of this process at once.
     pub(super) fn stop_activities(&self, identifiers: &[ScheduledActivityIdentifier]) {
         if identifiers.is_empty() {
             return;
@@ -124,18 +125,18 @@ impl Leases {
         for identifier in identifiers {
             let lease = state.by_activity.get(identifier).and_then(|token| state.leases.get(token));
             if let Some(Lease { kind: Kind::Activity { stop, .. }, .. }) = lease {
-                stop.stop(NOT_WANTED);
+                stop.stop(CANCELLED);
             }
         }
     }
 
-    /// Ticks while there are locks to keep.
+    /// Ticks while there are leases.
     pub(super) async fn run(self: Arc<Self>) {
         loop {
             let tick = {
                 let mut state = self.state();
                 if state.leases.is_empty() {
-                    state.resting = true;
+                    state.idle = true;
                     None
                 } else {
                     Some((self.turn_lock.min(self.activity_lock) / 4).min(self.check_interval))
@@ -168,7 +169,8 @@ impl Leases {
         join_all(due.into_iter().map(|(token, lock)| self.renew(token, lock))).await;
     }
 
-    /// Only a definite answer that the lock is gone stops the work; an error of the store is tried again soon.
+    /// Only a definite answer that the lock is lost stops the work; after an error of the store the
+    /// renewal is retried soon.
     async fn renew(&self, token: LockToken, lock: Duration) {
         let is_turn = match self.state().leases.get(&token) {
             Some(lease) => matches!(lease.kind, Kind::Turn),
@@ -198,12 +200,13 @@ impl Leases {
         }
     }
 
-    /// Asks the store which activities were taken away on other nodes.
+    /// Queries the store for activities that other nodes have cancelled.
     async fn stop_lost_activities(&self) {
         let now_ms = self.clock.now_ms();
         let check_ms = duration_ms(self.check_interval);
         let mut old_enough: Vec<LockToken> = {
-            // Not by activity: an instance that was deleted and made again uses the same identifiers.
+            // Not by activity: an instance that was deleted and made again uses the same
+            // identifiers.
             let state = self.state();
             let activities = state.leases.iter().filter(|(_, lease)| {
                 matches!(lease.kind, Kind::Activity { .. }) && lease.since_ms + check_ms <= now_ms
@@ -219,11 +222,11 @@ impl Leases {
                 let state = self.state();
                 for token in lost {
                     if let Some(Lease { kind: Kind::Activity { stop, .. }, .. }) = state.leases.get(&token) {
-                        stop.stop(NOT_WANTED);
+                        stop.stop(CANCELLED);
                     }
                 }
             }
-            Err(error) => tracing::debug!(%error, "could not ask for cancelled activities"),
+            Err(error) => tracing::debug!(%error, "could not query cancelled activities"),
         }
     }
 }

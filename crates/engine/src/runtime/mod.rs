@@ -1,27 +1,54 @@
-//! The runtime: two dispatchers that take work from a store, run code, and commit what it decided.
+//! The runtime: dispatchers that fetch work from a store, run code, and commit what it decided.
 //!
-//! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
+//! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the
+//! worker's is user code.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `dispatcher.rs` | the fetch loop |
+//! | `orchestrator.rs`, `worker.rs`, `admission.rs` | its workloads: turns, activities |
+//! | `turn.rs` | one turn, from its lock to its commit |
+//! | `batch.rs` | the messages of a turn |
+//! | `begin.rs` | a new execution |
+//! | `steps.rs` | inline steps |
+//! | `commit.rs`, `end.rs` | the commit of a turn; that of an end, with its epilogue |
+//! | `codeless.rs` | turns that run no code |
+//! | `early.rs`, `postponed.rs` | … before the start |
+//! | `unrunnable.rs`, `unregistered.rs` | … whose code cannot be run |
+//! | `after_end.rs` | … after the end |
+//! | `attempt.rs` | one attempt of an activity |
+//! | `join.rs` | the end of an activity, committed together with a turn |
+//! | `leases.rs`, `sessions.rs` | renew locks |
+//! | `resident.rs` | executions in memory |
+//! | `retention.rs`, `archive.rs` | delete and archive expired data |
+//! | `observer.rs` | reports commits |
+//! | `options.rs`, `backoff.rs` | settings and delays |
 
 mod admission;
+mod after_end;
 mod archive;
+mod attempt;
 mod backoff;
 mod batch;
 mod begin;
+mod codeless;
 mod commit;
+mod dispatcher;
+mod early;
 mod end;
 pub(crate) mod join;
 mod leases;
 mod observer;
 mod options;
 mod orchestrator;
+mod postponed;
 mod resident;
-mod restart;
 mod retention;
 mod sessions;
 mod steps;
 mod turn;
 mod unregistered;
-mod unstarted;
+mod unrunnable;
 mod worker;
 
 use std::sync::Arc;
@@ -41,7 +68,7 @@ use crate::registry::Registry;
 use crate::store::{ProviderError, Store};
 use crate::telemetry;
 
-pub(crate) use restart::REPLACED;
+pub(crate) use after_end::REPLACED;
 
 pub use admission::{ActivityAdmission, ActivityPlace, AdmittedFetch};
 pub use archive::{Archive, ArchiveBatch, ArchiveError, ArchivedHistory};
@@ -50,7 +77,7 @@ pub use observer::{ChangeKind, EndedExecution, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
 
-/// After the deadline of a shutdown: time for the store to take back what has not ended.
+/// After the deadline of a shutdown: time for the store to release the locks on unfinished work.
 pub const RELEASE_TIME: Duration = Duration::from_secs(5);
 
 /// How far a shutdown has come. Each stage includes those before it.
@@ -59,7 +86,7 @@ enum Stage {
     Running,
     /// Nothing new is fetched.
     Draining,
-    /// Running activities and steps are dropped and given back.
+    /// Running activities and steps are dropped and abandoned.
     Releasing,
 }
 
@@ -81,7 +108,8 @@ struct Shared {
     stage: watch::Receiver<Stage>,
 }
 
-/// A running node. Dropping it stops all work at once, as a crash would; use [`Runtime::shutdown`] to end in order.
+/// A running node. Dropping it stops all work at once, as a crash would; [`Runtime::shutdown`] ends
+/// in order.
 pub struct Runtime {
     client: Client,
     clock: Arc<dyn Clock>,
@@ -122,13 +150,14 @@ impl Runtime {
         self.joiner.clone()
     }
 
-    /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` drops the activities
-    /// and steps that still run and gives them back to the queue, so that another node takes them
-    /// at once. A store that does not take them back within [`RELEASE_TIME`] keeps them until their
-    /// locks expire.
+    /// Shuts down in order: fetches nothing more, lets turns and activities end, and after
+    /// `deadline` drops the activities and steps that still run and abandons their locks, so that
+    /// another node takes them at once. If the store does not answer within [`RELEASE_TIME`], they
+    /// stay locked until their locks expire.
     pub async fn shutdown(mut self, deadline: Duration) {
         self.stage.send_replace(Stage::Draining);
-        // Borrowed: if nobody waits for the end of this, the work stops together with the renewal of its locks.
+        // Borrowed: if this future is dropped, the work stops together with the renewal of its
+        // locks.
         let mut ended = Box::pin(futures_util::future::join_all(&mut self.dispatchers));
         if clock::timeout(&*self.clock, deadline, &mut ended).await.is_none() {
             self.stage.send_replace(Stage::Releasing);
@@ -193,7 +222,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Tells somebody what the turns of this node have changed.
+    /// Reports what the turns of this node have changed.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
@@ -261,13 +290,14 @@ impl RuntimeBuilder {
         }
         let mut dispatchers = Vec::new();
         if shared.options.orchestration_concurrency > 0 {
-            dispatchers.push(tokio::spawn(orchestrator::run(shared.clone())));
+            dispatchers.push(dispatch(&shared, orchestrator::Turns::new(shared.clone())));
         }
         if shared.options.worker_concurrency > 0 {
-            dispatchers.push(tokio::spawn(worker::run(shared.clone())));
+            dispatchers.push(dispatch(&shared, worker::Activities::new(shared.clone())));
         }
         if let Some(admission) = self.admission {
-            dispatchers.push(tokio::spawn(worker::run_admitted(shared.clone(), admission)));
+            let admitted = worker::AdmittedActivities::new(shared.clone(), admission);
+            dispatchers.push(dispatch(&shared, admitted));
         }
         tracing::info!(node = %node_id, store = shared.store.name(), "runtime started");
         let joiner = TurnJoiner::new(&shared);
@@ -275,14 +305,18 @@ impl RuntimeBuilder {
     }
 }
 
+fn dispatch(shared: &Arc<Shared>, workload: impl dispatcher::Workload) -> JoinHandle<()> {
+    tokio::spawn(dispatcher::run(shared.clone(), workload))
+}
+
 impl Shared {
-    /// Where the dead letters of this node are made.
+    /// Makes the dead letters of this node.
     fn letters(&self) -> Letterbox<'_> {
         Letterbox { ids: &*self.ids, prefix: self.options.dead_letter_prefix }
     }
 
-    /// Asks the store until it gives a definite answer, or the node gives up its work. The call is told how often it was
-    /// made before; `what` says in the log what could not be done.
+    /// Repeats a call to the store until the outcome is known, or the node shuts down. The call
+    /// gets the number of earlier tries; `what` is the log message of a failure.
     async fn insist<F>(&self, what: &str, mut call: impl FnMut(u32) -> F) -> Result<(), ProviderError>
     where
         F: Future<Output = Result<(), ProviderError>>,
@@ -290,7 +324,7 @@ impl Shared {
         let mut tries = 0;
         loop {
             match call(tries).await {
-                // Boxed, because it is rare and every turn would have room for it.
+                // Boxed, because it is rare, and every turn would need room for it.
                 Err(error) if error.is_retryable() => Box::pin(self.pause(what, tries, error)).await?,
                 answer => return answer,
             }
@@ -298,7 +332,7 @@ impl Shared {
         }
     }
 
-    /// Waits before the next try. Gives the error back when the node gives up its work.
+    /// Waits before the next try. Returns the error when the node shuts down.
     async fn pause(&self, what: &str, tries: u32, error: ProviderError) -> Result<(), ProviderError> {
         metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
         if tries == 0 {
@@ -326,7 +360,7 @@ impl Shared {
     }
 }
 
-/// How much memory the future of a function takes.
+/// The memory that the future of a function takes.
 #[cfg(test)]
 fn future_bytes<A, B, Fut>(_: impl FnOnce(A, B) -> Fut) -> usize {
     size_of::<Fut>()

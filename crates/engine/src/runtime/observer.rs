@@ -1,4 +1,4 @@
-//! Telling somebody in the process what happened to instances, after it was committed.
+//! Reports of committed changes to an observer in the same process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::event::{Event, Output, Started};
 use crate::replay::find_started;
 use crate::store::{AckOrchestrationItem, ExecutionStatus};
 
-/// What happened to an instance. The names are for ever: nodes tell them each other.
+/// What happened to an instance. Nodes exchange the names, so they never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
@@ -17,11 +17,11 @@ pub enum ChangeKind {
     Started,
     /// Its code set or cleared the custom status.
     StatusChanged,
-    /// It is held.
+    /// It is paused.
     Paused,
-    /// It goes on after a pause.
+    /// It was resumed after a pause.
     Resumed,
-    /// It goes on as a new execution.
+    /// It continues as a new execution.
     ContinuedAsNew,
     /// It ended with a result.
     Completed,
@@ -59,19 +59,19 @@ pub struct EndedExecution<'a> {
     pub failure: Option<&'a str>,
 }
 
-/// What a commit needs to report the end of its execution.
+/// The lifetime of an execution, for the report of its end.
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub(super) struct ExecutionSpan {
     pub(super) started: Arc<Started>,
     pub(super) started_at_ms: u64,
     pub(super) ended_at_ms: u64,
 }
 
-impl Span {
-    /// That of an execution whose code is not run, if its start can be read.
+impl ExecutionSpan {
+    /// For an execution whose code does not run, if its start can be read.
     pub(super) fn of_history(history: &[Event], ended_at_ms: u64) -> Option<Self> {
         let (at, started) = find_started(history)?;
-        Some(Span { started: Arc::clone(started), started_at_ms: history[at].at_ms, ended_at_ms })
+        Some(ExecutionSpan { started: Arc::clone(started), started_at_ms: history[at].at_ms, ended_at_ms })
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn report(
     observer: &dyn Observer,
     instance: &str,
     turn: &AckOrchestrationItem,
-    span: Option<&Span>,
+    span: Option<&ExecutionSpan>,
 ) {
     for kind in kinds_of(turn) {
         let ends = matches!(kind, ChangeKind::Completed | ChangeKind::Failed | ChangeKind::Cancelled);
@@ -104,12 +104,13 @@ fn failure_code(turn: &AckOrchestrationItem) -> Option<String> {
     }
 }
 
-/// Hears of what the turns of a node have changed.
+/// Receives reports of what the turns of a node have changed.
 pub trait Observer: Send + Sync + 'static {
-    /// A turn is committed. Called between two turns of the instance's node, so it must be quick and never wait.
+    /// A turn is committed. Called between two turns of the instance's node, so it must be quick
+    /// and never wait.
     fn committed(&self, change: InstanceChange<'_>);
 
-    /// A timer was delivered so long after its time. The same holds.
+    /// A timer was delivered so long after its time. Must be quick and never wait, too.
     fn timer_fired(&self, instance: &str, late_ms: u64) {
         let _ = (instance, late_ms);
     }

@@ -8,21 +8,21 @@ use crate::error::{Code, Error};
 use crate::limits::DEFAULT_MAX_DELIVERIES;
 use crate::store::{DispatcherCapabilityFilter, TagFilter};
 
-/// What happens to an instance whose code no longer fits its history.
+/// What happens to an instance whose code has diverged from its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnNondeterminism {
     /// It fails with a configuration failure that names the event.
     #[default]
     Fail,
-    /// It is paused; resume it after the code has been put right.
+    /// It is paused; resume it after the code has been corrected.
     Pause,
 }
 
 /// Settings of a runtime. Every default is meant for production.
 #[derive(Debug, Clone)]
 pub struct RuntimeOptions {
-    /// Turns at once; 0 makes a node that runs activities only. A turn that is committed together with the end of its activity
-    /// runs in the place of that one.
+    /// Turns at once; 0 makes a node that runs activities only. A turn that is committed together
+    /// with the end of its activity runs in the place of that one.
     pub orchestration_concurrency: usize,
     /// Activities at once; 0 makes a node that runs orchestrations only.
     pub worker_concurrency: usize,
@@ -32,16 +32,16 @@ pub struct RuntimeOptions {
     pub orchestrator_lock_timeout: Duration,
     /// How long an activity is held without renewal.
     pub worker_lock_timeout: Duration,
-    /// Deliveries of a turn or activity before it is given up as poison.
+    /// Deliveries of a turn or activity before it fails as poison.
     pub max_attempts: u32,
-    /// How long this node offers work for unregistered names again before it fails it: a rolling deploy must not fail
-    /// work.
+    /// How long this node offers work for unregistered names again before it fails it: a rolling
+    /// deploy must not fail work.
     pub unregistered_timeout: Duration,
-    /// What happens when code and history part.
+    /// What happens when a replay diverges from the recorded history.
     pub on_nondeterminism: OnNondeterminism,
-    /// How long a cancelled activity may go on before it is dropped.
+    /// How long a cancelled activity may run before it is dropped.
     pub cancellation_grace: Duration,
-    /// How often a node asks whether its running activities were cancelled on another node.
+    /// How often a node checks whether its running activities were cancelled on another node.
     pub cancellation_check_interval: Duration,
     /// Which activities this node takes.
     pub tag_filter: TagFilter,
@@ -51,17 +51,19 @@ pub struct RuntimeOptions {
     pub max_sessions: usize,
     /// How long a session is held without renewal.
     pub session_lock_timeout: Duration,
-    /// A session without work for this long is given up.
+    /// A session without work for this long is released.
     pub session_idle_timeout: Duration,
     /// Which executions this node can replay.
     pub capabilities: DispatcherCapabilityFilter,
     /// What is kept of finished instances and old executions; everything by default.
     pub retention: Retention,
-    /// What the ids of the dead letters of an instance begin with, by its id: a program with tenants lists those of one by it
+    /// What the ids of the dead letters of an instance begin with, by its id: a program with
+    /// tenants lists those of one by it
     /// ([`DeadLetterQuery::id_prefix`](crate::client::DeadLetterQuery)). Nothing by default.
     pub dead_letter_prefix: LetterPrefix,
-    /// How often this node renews the names of its orchestrations in the store, at most every six hours; `None` publishes none, and
-    /// a server on the same store then refuses to start what only this node has. See [`published`](crate::published).
+    /// How often this node renews the names of its orchestrations in the store, at most every six
+    /// hours; `None` publishes none, and a server on the same store then refuses to start what only
+    /// this node has. See [`published`](crate::published).
     pub publish_names_every: Option<Duration>,
 }
 

@@ -10,12 +10,12 @@ use crate::limits::{MAX_RESIDENT_BYTES, MAX_RESIDENT_EXECUTION_BYTES};
 use crate::replay::Execution;
 use crate::store::{ExecutionPosition, ResidentExecutions};
 
-/// Says that the commit that made an execution what it is went through. Dropped unsaid, it did not.
+/// Confirms that the commit which led to the state of an execution succeeded. Dropped, it failed.
 pub(super) struct Confirmation(oneshot::Sender<()>);
 
 impl Confirmation {
     pub(super) fn confirm(self) {
-        // Nobody listens when the execution has been pushed out meanwhile.
+        // There is no receiver if the execution has been evicted meanwhile.
         let _ = self.0.send(());
     }
 }
@@ -27,8 +27,8 @@ struct Entry {
 
 /// A cache of executions by instance, bounded in number and in bytes of user data.
 ///
-/// An execution is put in just before its turn is committed, so that it is there when the next message follows at
-/// once, and counts only after the commit has been confirmed.
+/// An execution is added just before its turn is committed, so that it is available when the next
+/// message follows at once, and is valid only after the commit has been confirmed.
 pub(super) struct Resident {
     entries: Option<Mutex<Entries<Entry>>>,
 }
@@ -45,7 +45,8 @@ impl<E> Entries<E> {
         Entries { by_instance: LruCache::new(capacity), bytes: 0, max_bytes }
     }
 
-    /// Adds an entry. Returns the entries that leave for it, itself if it alone is over the bound.
+    /// Adds an entry. Returns the entries that are evicted for it; itself if it alone exceeds the
+    /// bound.
     fn push(&mut self, instance: Arc<str>, entry: E, bytes: usize) -> Vec<E> {
         self.bytes += bytes;
         let mut evicted = Vec::new();
@@ -89,16 +90,17 @@ impl Resident {
             let instance = execution.id().instance.clone();
             let bytes = execution.payload_bytes().min(MAX_RESIDENT_EXECUTION_BYTES);
             let entry = Entry { execution, confirmed };
-            // What falls out is dropped after the lock is released: it runs destructors of user code.
+            // Evicted entries are dropped after the lock is released: that runs destructors of user
+            // code.
             let evicted = Self::lock(entries).push(instance, entry, bytes);
             drop(evicted);
         }
         Confirmation(confirmation)
     }
 
-    /// Takes an execution out if it is exactly at this event of this execution. The store may hand out the next turn
-    /// before the one that committed it has heard so: that answer is on its way, and waiting for it is far cheaper
-    /// than a replay.
+    /// Removes an execution if it is exactly at this event of this execution. The store may deliver
+    /// the next turn before the previous one has got the answer to its commit: waiting for that
+    /// answer is far cheaper than a replay.
     pub(super) async fn take(
         &self,
         instance: &str,
@@ -111,7 +113,7 @@ impl Resident {
         (fits && entry.confirmed.await.is_ok()).then_some(entry.execution)
     }
 
-    /// Takes an execution out if an activity that has ended is all that it waits for.
+    /// Removes an execution if an activity that has ended is its only open operation.
     pub(super) async fn take_waiting(
         &self,
         instance: &str,

@@ -1,7 +1,7 @@
 //! Retention: finished instances and old executions are removed in the background, a few at a time.
 //!
-//! One node at a time sweeps: it claims the interval with a record that nobody else can make as long as it lives. Old
-//! executions need no sweep: whoever begins the next one of an instance removes those that are too many.
+//! One node at a time sweeps: it claims the interval with a record that no other node can create while it exists. Old
+//! executions need no sweep: the node that begins the next one of an instance removes those beyond the limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Instances that wait to have their executions pruned. Beyond that, one is passed over; its next execution prunes it.
 const MAX_WAITING: usize = 1_024;
 
-/// What is kept. Everything, unless it says otherwise.
+/// What is kept; everything by default.
 ///
 /// Instances go as whole trees: a child goes with its root, and a root only when everything below it has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

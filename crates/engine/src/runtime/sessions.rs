@@ -46,8 +46,9 @@ impl Sessions {
         self.used_at_ms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How the next fetch treats session-bound work, and how many of the wanted items it may take. Every item may
-    /// claim a session, so a fetch takes no more than there is room for; once there is none, it claims none.
+    /// How the next fetch treats session-bound work, and the number of items that it may take.
+    /// Every item may claim a session, so a fetch takes at most as many as can still be owned; once
+    /// there is no room, it claims none.
     pub(super) fn fetch_config(&self, wanted: usize) -> (Option<SessionFetchConfig>, usize) {
         if self.max_sessions == 0 {
             return (None, wanted);
@@ -61,12 +62,13 @@ impl Sessions {
         (Some(SessionFetchConfig { owner_id, lock_timeout: self.lock_timeout, claims }), most)
     }
 
-    /// Resolves when a session was given up.
+    /// Resolves when a session was released.
     pub(super) async fn freed(&self) {
         self.freed.notified().await;
     }
 
-    /// How long a fetch may wait: until one of our sessions may have ended if it takes no new ones, else for ever.
+    /// How long a fetch may wait: until a lock of our sessions may have expired if it claims no new
+    /// ones, else for ever.
     pub(super) fn longest_wait(&self, config: Option<&SessionFetchConfig>) -> Duration {
         match config.map(|config| config.claims) {
             Some(SessionClaims::OwnedOnly) => self.lock_timeout / 3,
@@ -74,7 +76,7 @@ impl Sessions {
         }
     }
 
-    /// Notes that work of a session was fetched or ended here.
+    /// Records that work of a session was fetched or has ended here.
     pub(super) fn touch(&self, session: Option<&str>) {
         let Some(session) = session else { return };
         let first = {
@@ -88,8 +90,8 @@ impl Sessions {
         }
     }
 
-    /// Renews while there are sessions, sweeps those that were given up once their locks have ended, and rests when there is
-    /// nothing of both.
+    /// Renews sessions while there are any, sweeps released ones once their locks have expired, and
+    /// sleeps when there are neither.
     pub(super) async fn run(self: Arc<Self>) {
         let mut sweep_at_ms: Option<u64> = None;
         loop {
@@ -105,13 +107,13 @@ impl Sessions {
                 tracing::warn!(%error, "session locks could not be renewed; trying again");
                 continue;
             }
-            let gave_up = {
+            let released = {
                 let mut used = self.used();
                 let before = used.len();
                 used.retain(|_, used_at_ms| *used_at_ms + idle_ms > now_ms);
                 used.len() < before
             };
-            if gave_up {
+            if released {
                 self.freed.notify_one();
                 // Their locks were renewed for the last time a third of their time ago or earlier.
                 sweep_at_ms = Some(now_ms.saturating_add(duration_ms(self.lock_timeout)));

@@ -1,4 +1,5 @@
-//! Work for names that are not registered here: waited out, because a rolling deploy brings them, then failed.
+//! Work for names that are not registered here: redelivered for a time, because a rolling deploy
+//! may bring the code, then failed.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +9,7 @@ use lru::LruCache;
 
 use crate::clock::duration_ms;
 
-/// How many pieces of such work are remembered at once.
+/// Most pieces of such work that are remembered at once.
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(65_536).expect("the number is not zero");
 
 /// When this node first saw each piece of work that it cannot run.
@@ -17,10 +18,10 @@ pub(super) struct Unregistered {
     timeout_ms: u64,
 }
 
-/// What to do with such work.
+/// The decision about such work.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Offer it again after this time, to this node or another.
+    /// Redeliver it after this time, to this node or another.
     Wait(Duration),
     /// It has waited long enough.
     Fail,

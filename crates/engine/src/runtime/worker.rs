@@ -1,465 +1,125 @@
-//! The worker dispatcher: one fetcher, many activities.
+//! The activity dispatchers: activities within the concurrency of the node, and those that an
+//! admission control admits.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
-use tracing::Instrument;
 
-use super::join::Joined;
-use super::leases::LOCK_LOST;
-use super::unregistered::Verdict;
-use super::{ActivityAdmission, Shared, Stage, backoff, join};
-use crate::activity::{ActivityContext, CancellationToken, Heartbeat};
-use crate::clock::{self, duration_ms};
-use crate::failure::{self, Failure};
-use crate::payload::Payload;
-use crate::registry::ActivityHandler;
-use crate::store::{
-    AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockLife, LockToken, LockedWorkItem, ProviderError,
-    RecordWrite, ScheduledActivityIdentifier,
-};
-use crate::telemetry;
-use crate::work::delivery::{self, Delivery, Refusal};
-use crate::work::{ending, progress};
-use crate::work_item::ActivityExecute;
+use super::dispatcher::{self, Workload};
+use super::{ActivityAdmission, ActivityPlace, AdmittedFetch, Shared, attempt};
+use crate::store::{FetchWorkItems, LockLife, LockedWorkItem, ProviderError};
 
 /// Most activities locked by one fetch.
 const MAX_FETCHED_ACTIVITIES: usize = 256;
-/// Shortest time between two stored heartbeats of one attempt.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(shared: Arc<Shared>) {
-    let slots = Arc::new(Semaphore::new(shared.options.worker_concurrency));
-    let mut activities = JoinSet::new();
-    let mut failed_fetches = 0;
-    loop {
-        while activities.try_join_next().is_some() {}
-        let Some(mut permits) = free_slots(&shared, &slots, MAX_FETCHED_ACTIVITIES).await else { break };
-        let (session, most) = shared.sessions.fetch_config(permits.num_permits());
-        let request = FetchWorkItems {
-            max_items: most,
-            lock_timeout: shared.options.worker_lock_timeout,
-            poll_timeout: shared.sessions.longest_wait(session.as_ref()),
-            session: session.as_ref(),
-            tag_filter: &shared.options.tag_filter,
-            life: LockLife::Process,
-        };
-        let fetched = tokio::select! {
-            biased;
-            fetched = shared.store.fetch_work_items(request) => fetched,
-            // A session was given up, so another one may be claimed: ask again.
-            () = shared.sessions.freed() => continue,
-            () = shared.reached(Stage::Draining) => break,
-        };
-        match fetched {
-            Ok(items) => {
-                failed_fetches = 0;
-                for item in items {
-                    // A store that returns more than it was asked for only strains the node.
-                    let permit = permits.split(1);
-                    shared.sessions.touch(item.message.session_id.as_deref());
-                    spawn(&mut activities, &shared, item, permit);
-                }
-            }
-            Err(error) => fetch_failed(&shared, error, &mut failed_fetches).await,
-        }
-    }
-    while activities.join_next().await.is_some() {}
+/// Activities, bounded by
+/// [`RuntimeOptions::worker_concurrency`](super::RuntimeOptions::worker_concurrency).
+pub(super) struct Activities {
+    shared: Arc<Shared>,
+    slots: Arc<Semaphore>,
 }
 
-/// Runs activities that an admission control lets through, beside those of [`run`].
-pub(super) async fn run_admitted(shared: Arc<Shared>, admission: Arc<dyn ActivityAdmission>) {
-    let mut activities = JoinSet::new();
-    let mut failed_fetches = 0;
-    loop {
-        while activities.try_join_next().is_some() {}
-        let admitted = tokio::select! {
-            biased;
-            () = shared.reached(Stage::Draining) => break,
-            admitted = admission.admit() => admitted,
+impl Activities {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let slots = Arc::new(Semaphore::new(shared.options.worker_concurrency));
+        Activities { shared, slots }
+    }
+}
+
+impl Workload for Activities {
+    const NOUN: &'static str = "activities";
+    type Admission = OwnedSemaphorePermit;
+    type Item = LockedWorkItem;
+    type Place = Option<OwnedSemaphorePermit>;
+
+    async fn admit(&self) -> Option<OwnedSemaphorePermit> {
+        dispatcher::free_slots(&self.slots, MAX_FETCHED_ACTIVITIES).await
+    }
+
+    async fn fetch(
+        &self,
+        permits: &mut OwnedSemaphorePermit,
+    ) -> Option<Result<Vec<LockedWorkItem>, ProviderError>> {
+        let Shared { options, sessions, store, .. } = &*self.shared;
+        let (session, most) = sessions.fetch_config(permits.num_permits());
+        let request = FetchWorkItems {
+            max_items: most,
+            lock_timeout: options.worker_lock_timeout,
+            poll_timeout: sessions.longest_wait(session.as_ref()),
+            session: session.as_ref(),
+            tag_filter: &options.tag_filter,
+            life: LockLife::Process,
         };
+        tokio::select! {
+            biased;
+            fetched = store.fetch_work_items(request) => Some(fetched),
+            // A session was released, so another one may be claimed.
+            () = sessions.freed() => None,
+        }
+    }
+
+    /// A store that returns more than was requested only strains the node.
+    fn take_place(
+        &self,
+        permits: &mut OwnedSemaphorePermit,
+        item: &LockedWorkItem,
+    ) -> Option<OwnedSemaphorePermit> {
+        self.shared.sessions.touch(item.message.session_id.as_deref());
+        permits.split(1)
+    }
+
+    fn process(shared: &Shared, item: Box<LockedWorkItem>) -> impl Future<Output = ()> + Send {
+        attempt::process(shared, item)
+    }
+}
+
+/// Activities that an admission control admits, beside [`Activities`].
+pub(super) struct AdmittedActivities {
+    shared: Arc<Shared>,
+    admission: Arc<dyn ActivityAdmission>,
+}
+
+impl AdmittedActivities {
+    pub(super) fn new(shared: Arc<Shared>, admission: Arc<dyn ActivityAdmission>) -> Self {
+        AdmittedActivities { shared, admission }
+    }
+}
+
+impl Workload for AdmittedActivities {
+    const NOUN: &'static str = "activities";
+    type Admission = AdmittedFetch;
+    type Item = LockedWorkItem;
+    type Place = ActivityPlace;
+
+    async fn admit(&self) -> Option<AdmittedFetch> {
+        Some(self.admission.admit().await)
+    }
+
+    async fn fetch(
+        &self,
+        admitted: &mut AdmittedFetch,
+    ) -> Option<Result<Vec<LockedWorkItem>, ProviderError>> {
         let request = FetchWorkItems {
             max_items: admitted.max_items.min(MAX_FETCHED_ACTIVITIES),
-            lock_timeout: shared.options.worker_lock_timeout,
+            lock_timeout: self.shared.options.worker_lock_timeout,
             poll_timeout: Duration::MAX,
             session: None,
             tag_filter: &admitted.tags,
             life: LockLife::Process,
         };
-        let fetched = tokio::select! {
+        tokio::select! {
             biased;
-            fetched = shared.store.fetch_work_items(request) => fetched,
-            () = admitted.changed => continue,
-            () = shared.reached(Stage::Draining) => break,
-        };
-        match fetched {
-            Ok(items) => {
-                failed_fetches = 0;
-                for item in items {
-                    let place = admission.take(item.message.tag.as_deref().unwrap_or_default());
-                    spawn(&mut activities, &shared, item, place);
-                }
-            }
-            Err(error) => fetch_failed(&shared, error, &mut failed_fetches).await,
-        }
-    }
-    while activities.join_next().await.is_some() {}
-}
-
-/// Runs an activity, which holds its place until it has ended.
-fn spawn(
-    activities: &mut JoinSet<()>,
-    shared: &Arc<Shared>,
-    item: LockedWorkItem,
-    place: impl Send + 'static,
-) {
-    let (shared, item) = (shared.clone(), Box::new(item));
-    // Boxed for the same reason as turns are.
-    activities.spawn(Box::pin(async move {
-        process(&shared, item).await;
-        drop(place);
-    }));
-}
-
-async fn fetch_failed(shared: &Shared, error: ProviderError, failed_fetches: &mut u32) {
-    metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
-    tracing::warn!(%error, "could not fetch activities; trying again");
-    clock::sleep(&*shared.clock, backoff::store_retry(*failed_fetches)).await;
-    *failed_fetches += 1;
-}
-
-/// Waits for a free slot and takes all that are free, up to a limit; `None` when the node drains.
-pub(super) async fn free_slots(
-    shared: &Shared,
-    slots: &Arc<Semaphore>,
-    most: usize,
-) -> Option<OwnedSemaphorePermit> {
-    let mut permits = tokio::select! {
-        biased;
-        () = shared.reached(Stage::Draining) => return None,
-        permit = slots.clone().acquire_owned() => permit.ok()?,
-    };
-    let more = slots.available_permits().min(most - 1) as u32;
-    if let Ok(more) = slots.clone().try_acquire_many_owned(more) {
-        permits.merge(more);
-    }
-    Some(permits)
-}
-
-/// How an attempt ended.
-enum Ended {
-    Result(Result<Payload, Failure>),
-    /// Nobody wants the result, or somebody else has the lock.
-    Stopped(String),
-    /// The node shuts down; the attempt is given back.
-    Released,
-}
-
-/// What came back from the code of an activity, a panic included.
-type Returned = std::thread::Result<Result<Payload, Failure>>;
-
-impl Ended {
-    fn returned(name: &str, result: Returned) -> Self {
-        Ended::Result(match result {
-            Ok(result) => result,
-            Err(panic) => Err(failure::from_panic(&format!("activity {name:?}"), &*panic)),
-        })
-    }
-}
-
-async fn process(shared: &Shared, locked: Box<LockedWorkItem>) {
-    let item = match delivery::judge(&locked, shared.options.max_attempts, shared.letters()) {
-        Delivery::Work(item) => item,
-        Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
-    };
-    let held = Holding::of(*locked);
-    let Some(handler) = shared.registry.activity(&item.name) else {
-        return Box::pin(not_registered(shared, &item, held.token)).await;
-    };
-    attempt(shared, item, held, handler).await;
-}
-
-/// The lock on an activity.
-struct Holding {
-    token: LockToken,
-    activity: ScheduledActivityIdentifier,
-    /// How often it was handed out, this time included.
-    delivery: u32,
-}
-
-impl Holding {
-    /// What is left of an item that has been read.
-    fn of(locked: LockedWorkItem) -> Self {
-        let LockedWorkItem { lock_token, attempt_count, message, .. } = locked;
-        Holding { token: lock_token, activity: message.activity, delivery: attempt_count }
-    }
-}
-
-/// Runs one attempt and commits its end.
-async fn attempt(
-    shared: &Shared,
-    item: Arc<ActivityExecute>,
-    Holding { token, activity, delivery }: Holding,
-    handler: ActivityHandler,
-) {
-    let (stop, cancellation) = CancellationToken::new();
-    let _held = shared.leases.hold_activity(token, activity, stop);
-    let heartbeat = Arc::new(Heartbeat::default());
-    let ctx = ActivityContext {
-        item: item.clone(),
-        delivery,
-        worker_id: shared.node_id.clone(),
-        cancellation: cancellation.clone(),
-        heartbeat: heartbeat.clone(),
-        store: shared.store.clone(),
-        client: shared.client.clone(),
-    };
-    let started_ns = shared.clock.monotonic_ns();
-    let mut progress = StoredProgress { shared, key: &item.idempotency_key, version: None, at_ms: 0 };
-    let ended = {
-        let input = item.input.clone();
-        // The handler itself may panic before it gives a future, so it is called inside.
-        let work = std::panic::AssertUnwindSafe(async move { handler(ctx, input).await }).catch_unwind();
-        let span = tracing::debug_span!(
-            "segno.activity",
-            instance = item.instance,
-            activity = item.name,
-            attempt = item.attempt,
-            traceparent = item.traceparent.as_deref(),
-        );
-        let mut work = pin!(work.instrument(span));
-        let (timeout, silence) =
-            (sleep_ms(shared, item.options.timeout_ms), sleep_ms(shared, item.options.heartbeat_timeout_ms));
-        let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat, timeout, silence };
-        // An activity that ends at once needs nobody to watch it. One that waits is polled once more when the watch begins:
-        // leaving that out would lose a wake-up when the task has used up its share of the processor.
-        match poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
-            Poll::Ready(result) => Ended::returned(&item.name, result),
-            Poll::Pending => Box::pin(watch.run(work, &mut progress)).await,
-        }
-    };
-    let seconds = shared.clock.monotonic_ns().saturating_sub(started_ns) as f64 / 1e9;
-    metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(seconds);
-    shared.sessions.touch(item.options.session.as_deref());
-    match ended {
-        Ended::Result(result) => {
-            let records = progress.end(result.is_ok(), heartbeat.latest().progress);
-            let waiting = (item.instance.as_str(), item.id, item.idempotency_key.as_str());
-            if let Some(execution) = join::waiting_execution(shared, waiting, delivery).await {
-                let end = ending::completion((item.execution_id, item.id), item.attempt, result.clone());
-                let joined = Box::pin(join::run(shared, execution, token, end, records.clone())).await;
-                if matches!(joined, Joined::Committed) {
-                    return ending::count(result.is_ok());
-                }
-            }
-            finish(shared, &item, token, result, records).await;
-        }
-        Ended::Stopped(reason) => {
-            let outcome = if reason == LOCK_LOST { "lock_lost" } else { "cancelled" };
-            metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
-            tracing::debug!(
-                instance = item.instance,
-                activity = item.name,
-                reason,
-                "the activity was stopped"
-            );
-        }
-        Ended::Released => Box::pin(abandon(shared, token, None, true)).await,
-    }
-}
-
-/// Watches one attempt: its end, its timeouts, its heartbeats, its cancellation, the end of the node.
-struct Watch<'a> {
-    shared: &'a Shared,
-    item: &'a ActivityExecute,
-    cancellation: CancellationToken,
-    heartbeat: &'a Heartbeat,
-    timeout: Sleep,
-    /// Ends when there was no heartbeat for too long.
-    silence: Sleep,
-}
-
-/// A wait for a time, or for ever.
-type Sleep = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
-
-impl Watch<'_> {
-    async fn run(mut self, work: impl Future<Output = Returned>, progress: &mut StoredProgress<'_>) -> Ended {
-        tokio::pin!(work);
-        let clock = &*self.shared.clock;
-        let options = &self.item.options;
-        let mut beats = 0;
-        loop {
-            tokio::select! {
-                biased;
-                result = &mut work => return Ended::returned(&self.item.name, result),
-                reason = self.cancellation.cancelled() => {
-                    // The activity hears of it as well; it may end by itself within the grace time.
-                    let grace = self.shared.options.cancellation_grace;
-                    let _ = clock::timeout(clock, grace, work).await;
-                    return Ended::Stopped(reason);
-                }
-                () = wait(&mut self.timeout) => {
-                    let ms = options.timeout_ms.unwrap_or_default();
-                    return Ended::Result(Err(ending::attempt_timeout(&self.item.name, ms)));
-                }
-                () = wait(&mut self.silence) => {
-                    let ms = options.heartbeat_timeout_ms.unwrap_or_default();
-                    if self.heartbeat.latest().count > beats {
-                        beats = self.heartbeat.latest().count;
-                        self.silence = sleep_ms(self.shared, options.heartbeat_timeout_ms);
-                    } else {
-                        let message = format!("activity {:?} gave no heartbeat for {ms} ms", self.item.name);
-                        return Ended::Result(Err(Failure::timeout("heartbeat-timeout", message)));
-                    }
-                }
-                () = self.heartbeat.beaten.notified() => {
-                    let beat = self.heartbeat.latest();
-                    beats = beat.count;
-                    self.silence = sleep_ms(self.shared, options.heartbeat_timeout_ms);
-                    Box::pin(progress.store(beat.progress)).await;
-                }
-                () = self.shared.reached(Stage::Releasing) => return Ended::Released,
-            }
-        }
-    }
-}
-
-/// A wait of so many milliseconds, if any; one that is longer than time itself never ends.
-fn sleep_ms(shared: &Shared, ms: Option<u64>) -> Sleep {
-    let clock = &*shared.clock;
-    ms.map(|ms| clock.sleep_until_ms(clock.now_ms().saturating_add(ms)))
-}
-
-async fn wait(sleep: &mut Sleep) {
-    match sleep {
-        Some(sleep) => sleep.await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The progress of an attempt, as stored for the next one.
-struct StoredProgress<'a> {
-    shared: &'a Shared,
-    key: &'a str,
-    /// What the next write expects; unknown before the first one.
-    version: Option<Expect>,
-    at_ms: u64,
-}
-
-impl StoredProgress<'_> {
-    /// Stores the latest progress now and then. A worker that lost its lock writes over nothing: versions are checked.
-    async fn store(&mut self, progress: Option<Payload>) {
-        let Some(progress) = progress else { return };
-        let now_ms = self.shared.clock.now_ms();
-        if self.version.is_some() && now_ms < self.at_ms + duration_ms(PROGRESS_INTERVAL) {
-            return;
-        }
-        match self.write(&progress).await {
-            Ok(()) => self.at_ms = now_ms,
-            Err(error) => tracing::debug!(%error, "progress could not be stored"),
+            fetched = self.shared.store.fetch_work_items(request) => Some(fetched),
+            () = &mut admitted.changed => None,
         }
     }
 
-    async fn write(&mut self, progress: &Payload) -> Result<(), ProviderError> {
-        let store = &*self.shared.store;
-        let expect = match self.version {
-            Some(expect) => expect,
-            None => *self.version.insert(progress::version(store, self.key).await?),
-        };
-        self.version = Some(progress::store(store, self.key, expect, progress).await?);
-        Ok(())
+    fn take_place(&self, _admitted: &mut AdmittedFetch, item: &LockedWorkItem) -> ActivityPlace {
+        self.admission.take(item.message.tag.as_deref().unwrap_or_default())
     }
 
-    /// What the end of the attempt writes with its answer: a success leaves nothing behind, a failure its latest
-    /// progress. The commit holds the lock of the activity, so nothing newer can be there.
-    fn end(&self, succeeded: bool, latest: Option<Payload>) -> Vec<RecordWrite> {
-        match latest {
-            Some(progress) if !succeeded => vec![progress::put(self.key, Expect::Anything, &progress)],
-            latest if succeeded && (latest.is_some() || self.version.is_some()) => {
-                vec![progress::delete(self.key)]
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Commits the end of an attempt, for as long as its lock holds.
-async fn finish(
-    shared: &Shared,
-    item: &ActivityExecute,
-    token: LockToken,
-    result: Result<Payload, Failure>,
-    records: Vec<RecordWrite>,
-) {
-    let succeeded = result.is_ok();
-    let end = || item.held_by(token).ended(result.clone(), records.clone());
-    if ack(shared, token, end).await {
-        ending::count(succeeded);
-    }
-}
-
-/// Gives up an activity that nobody can run.
-async fn refuse(shared: &Shared, refusal: Refusal) {
-    if ack(shared, refusal.ack.lock_token, || refusal.ack.clone()).await {
-        refusal.count();
-    }
-}
-
-/// Commits the end of an activity, which is made anew for every try. Whether that came about.
-async fn ack(shared: &Shared, token: LockToken, end: impl Fn() -> AckWorkItem) -> bool {
-    let commit = |_| shared.store.ack_work_item(end());
-    match shared.insist("the end of an activity could not be committed", commit).await {
-        Ok(()) => return true,
-        // The node gives up its work.
-        Err(error) if error.is_retryable() => {}
-        Err(error) if error.kind() == ErrorKind::LockLost => {
-            metrics::counter!(telemetry::LOCKS_LOST, "what" => "activity").increment(1);
-            tracing::debug!(%error, "the activity was cancelled or taken over");
-        }
-        Err(error) => {
-            tracing::error!(%error, "the end of an activity was refused; it will be delivered again");
-            Box::pin(abandon(shared, token, Some(Duration::from_secs(1)), false)).await;
-        }
-    }
-    false
-}
-
-async fn abandon(shared: &Shared, token: LockToken, delay: Option<Duration>, ignore_attempt: bool) {
-    let give_back = |_| shared.store.abandon_work_item(token, delay, ignore_attempt);
-    // A lost lock is as good as an abandoned one.
-    let _given_back = shared.insist("an activity could not be given back", give_back).await;
-}
-
-async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToken) {
-    let now_ms = shared.clock.now_ms();
-    let key = format!("{} {}", item.attempt, item.idempotency_key);
-    match shared.unregistered.judge(&key, now_ms) {
-        Verdict::Wait(delay) => {
-            tracing::warn!(activity = item.name, ?delay, "the activity is not registered on this node");
-            abandon(shared, token, Some(delay), true).await;
-        }
-        Verdict::Fail => {
-            let message = format!("activity {:?} is not registered on any node that looked at it", item.name);
-            let failure = Failure::configuration("unregistered", message);
-            finish(shared, item, token, Err(failure), Vec::new()).await;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runtime::future_bytes;
-
-    #[test]
-    fn an_activity_takes_little_memory() {
-        let bytes = future_bytes::<&'static Shared, Box<LockedWorkItem>, _>(process);
-        assert!(bytes <= 1_536, "{bytes} bytes");
+    fn process(shared: &Shared, item: Box<LockedWorkItem>) -> impl Future<Output = ()> + Send {
+        attempt::process(shared, item)
     }
 }

@@ -89,9 +89,9 @@ pub struct SystemMetrics {
 /// Queue lengths at this moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueDepths {
-    /// Visible orchestrator messages that nobody has locked.
+    /// Visible orchestrator messages that are not locked.
     pub orchestrator_queue: u64,
-    /// Visible activities that nobody has locked.
+    /// Visible activities that are not locked.
     pub worker_queue: u64,
     /// Orchestrator messages whose time has not come.
     pub orchestrator_delayed: u64,
@@ -124,7 +124,7 @@ pub struct QueuedActivity {
 pub struct QueuedWork {
     /// Where it is.
     pub place: QueuePlace,
-    /// How often it was handed out, this time included, without those that did not count.
+    /// Number of counted deliveries, this one included.
     pub attempt_count: u32,
     /// Its routing tag.
     pub tag: Option<String>,
@@ -236,7 +236,7 @@ pub struct PruneOptions {
 /// What pruning removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruneResult {
-    /// Instances looked at.
+    /// Instances examined.
     pub instances_processed: u64,
     /// Executions removed.
     pub executions_deleted: u64,
@@ -405,12 +405,12 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// `NotFound` when instance or execution are unknown, `Corrupt` when it cannot be read.
     async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError>;
 
-    /// The same past damage, for showing it: events that cannot be read are told, and do not hide
+    /// The same past damage, for showing it: unreadable events are reported, and do not hide
     /// the others. A store that cannot read past damage answers as
     /// [`ProviderAdmin::read_history_page`] does.
     ///
     /// # Errors
-    /// `NotFound` when instance or execution are unknown, `Corrupt` when nothing can be told of
+    /// `NotFound` when instance or execution are unknown, `Corrupt` when nothing is readable of
     /// them.
     async fn read_history_around_damage(
         &self,
@@ -430,8 +430,8 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError>;
 
     /// Since when a guarded start of the instance waits for its turn, in Unix milliseconds: the time from which it is visible, or
-    /// now if that lies ahead. The instance has no row of its own yet, and a caller that was told that the start is stored must not
-    /// be told that there is no such instance. `None` when no start waits.
+    /// now if that lies ahead. The instance has no row of its own yet, and a caller that got an acknowledgement of the start must not
+    /// get the answer that there is no such instance. `None` without a queued start.
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError>;
 
     /// How the activities of an instance stand in the worker queue, by execution and activity; none when the instance is
@@ -443,7 +443,7 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// tell. May be some minutes old.
     async fn size_bytes(&self) -> Result<Option<u64>, ProviderError>;
 
-    /// Makes the delayed activities of an instance [ready](QueuePlace::Ready) now, as an operator asks for it, and wakes
+    /// Makes the delayed activities of an instance [ready](QueuePlace::Ready) now, at the request of an operator, and wakes
     /// the fetches that wait for them. Locked activities, attempt counts and timers stay as they are. Returns how many
     /// were delayed; none for an unknown instance. Doing it twice is doing it once.
     async fn expedite_activities(&self, instance: &str) -> Result<u64, ProviderError>;
@@ -517,7 +517,7 @@ pub trait ProviderAdmin: Send + Sync + 'static {
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError>;
 
-    /// Prunes every instance that matches; `completed_before_ms` of the filter looks at ended instances only.
+    /// Prunes every instance that matches; `completed_before_ms` of the filter applies to ended instances only.
     async fn prune_executions_bulk(
         &self,
         filter: InstanceFilter,

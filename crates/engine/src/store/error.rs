@@ -13,7 +13,7 @@ pub enum ErrorKind {
     /// The request itself is wrong. Sending it again gives the same answer.
     Invalid,
     /// The store is busy or away for the moment. The outcome of a write is unknown, unless the
-    /// error tells otherwise ([`ProviderError::outcome`]); retry with the same key.
+    /// error reports otherwise ([`ProviderError::outcome`]); retry with the same key.
     Unavailable,
     /// The lock token is unknown, expired, or its entry was removed. Nothing was changed.
     LockLost,
@@ -68,7 +68,7 @@ pub struct ProviderError {
 }
 
 impl ProviderError {
-    /// An error of `kind` in `operation`; the message says what is wrong, where, and what to do.
+    /// An error of `kind` in `operation`; the message has the failure, its location and the next step.
     ///
     /// The outcome of the write follows from the kind: a store that has compared or validated a
     /// request and refused it has changed nothing; after every other error the outcome is unknown

@@ -102,7 +102,7 @@ fn checked_tags(tags: BTreeSet<String>) -> BTreeSet<String> {
     tags
 }
 
-/// Whether a fetch may take over sessions that nobody owns.
+/// Whether a fetch may claim free sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SessionClaims {
     /// Take items of owned and of free sessions; a free one becomes ours.

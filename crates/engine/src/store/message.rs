@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// Proof of holding a lock. A store hands out strictly increasing numbers and never reuses one,
+/// Proof of holding a lock. A store issues strictly increasing numbers and never reuses one,
 /// also not after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockToken(pub u64);

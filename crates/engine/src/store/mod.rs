@@ -3,16 +3,20 @@
 //! * [`Provider`]: two queues with peek-lock, histories, the atomic turn commit.
 //! * [`ProviderAdmin`]: listing, reading, counting, deleting, pruning.
 //! * [`Records`]: versioned documents with due times.
-//! * [`Transfer`]: giving out and taking in everything that a store holds.
+//! * [`Transfer`]: export and import of the whole content of a store.
 //!
-//! **Invariants.** Stores hold no orchestration semantics and never look into a payload. Only the store's clock
-//! decides visibility and expiry. A commit checks its lock token inside the commit: a stale holder changes nothing.
-//! Anyone can write a store; `segno-testkit` runs the whole contract against it with one macro line.
+//! **Invariants.** Stores contain no orchestration semantics and never decode a payload. Only the
+//! store's clock decides visibility and expiry. A commit verifies its lock token inside the commit:
+//! a stale holder changes nothing. Anyone can write a store; `segno-testkit` runs the whole contract
+//! against it with one macro line.
 //!
-//! A method that a store may do in its own way has no default body, so that a store that stands before another one cannot
-//! forget to hand it on. The few default bodies are made of other methods and are the same for every store.
+//! A method that a store may implement in its own way has no default body, so that a store that
+//! wraps another one cannot forget to forward it. The few default bodies are made of other methods
+//! and are the same for every store.
 
 mod admin;
+#[doc(hidden)]
+pub mod core;
 mod error;
 mod execution_status;
 mod filter;
@@ -55,9 +59,9 @@ pub use transfer::{
     ContentHeader, ContentItem, ContentOrder, ExecutionContent, Export, Import, InstanceContent,
     MessageContent, Transfer, WorkItemContent, decode_item, encode_item,
 };
+pub use watch_until::WatchUntil;
 
 /// A whole store: all four facets. Used as `Arc<dyn Store>`.
 pub trait Store: Provider + ProviderAdmin + Records + Transfer {}
 
 impl<T: Provider + ProviderAdmin + Records + Transfer> Store for T {}
-pub use watch_until::WatchUntil;

@@ -20,7 +20,7 @@ use super::next_execution::NextExecution;
 use super::records::RecordWrite;
 use super::watch_until::WatchUntil;
 
-/// Where an execution stands, for asking whether somebody holds it.
+/// The position of an execution, to query whether the runtime has it in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExecutionPosition<'a> {
     /// The instance.
@@ -33,10 +33,11 @@ pub struct ExecutionPosition<'a> {
     pub last_event_id: u64,
 }
 
-/// Tells a store which histories the runtime holds already, so that it need not load them. Asked for executions that
-/// have events; may be asked under a lock of the store, so it must be quick and must not call back.
+/// The histories that the runtime has in memory, so that a store need not load them. Called for
+/// executions that have events. A store may call it under its lock, so it must be quick and must not
+/// call the store.
 pub trait ResidentExecutions: Send + Sync {
-    /// Whether the runtime holds this execution up to and including its last event.
+    /// Whether the runtime has this execution in memory, up to and including its last event.
     fn holds(&self, position: &ExecutionPosition<'_>) -> bool;
 }
 
@@ -73,7 +74,7 @@ impl FetchOrchestrationItems<'_> {
 pub enum FetchedHistory {
     /// All events of the current execution, ascending.
     Events(Vec<StoredEvent>),
-    /// Left out because the runtime said that it holds them.
+    /// Left out because the runtime has them in memory.
     Resident,
     /// The store could not read it (checksum, torn page). The lock is held and the runtime decides.
     Unreadable(String),
@@ -130,7 +131,7 @@ pub struct ExecutionMetadata {
     pub parent_instance_id: Option<String>,
     /// Engine version that the execution is pinned to; stored unconditionally when given.
     pub pinned_version: Option<Version>,
-    /// A number that the runtime draws for each new execution and gets back in [`ExecutionPosition`]: it tells an
+    /// A number that the runtime draws for each new execution and gets back in [`ExecutionPosition`]: it distinguishes an
     /// execution from one of the same number and length in an instance that was deleted and made again.
     pub incarnation: Option<u64>,
     /// New custom status; every ack that carries one raises its version by one.
@@ -155,32 +156,32 @@ pub enum TurnLock {
     /// Its instance, which was fetched.
     #[default]
     Instance,
-    /// A running activity of its instance. The turn *joins* the activity: it is what the end of the activity brings, so the
-    /// commit removes the activity, and no message of that end is ever queued. Only for stores that say
+    /// A running activity of its instance. The turn *joins* the activity: the end of the activity causes it, so the
+    /// commit removes the activity, and no message of that end is ever queued. Only for stores with
     /// [`Provider::joins_turns`].
     ///
     /// The commit fails with `LockLost`, and changes nothing, unless
     /// * the activity is locked by the token, and its attempt count is 1,
-    /// * the instance is at rest: it is not locked, no message for it is visible, and it was not given back with a delay that
+    /// * the instance is at rest: it is not locked, no message for it is visible, and it was not abandoned with a delay that
     ///   still lasts,
-    /// * the turn goes on with the current execution of the instance: that has the number and the incarnation of the turn, and the
+    /// * the turn continues the current execution of the instance: that has the number and the incarnation of the turn, and the
     ///   turn has events, the first of which is the next one,
     /// * it is a whole turn: there is no lock that [`AfterAck::KeepLock`] could keep.
     ///
-    /// A store may refuse in other cases too; the activity is ended by itself then.
+    /// A store may refuse in other cases too; the end of the activity is committed separately then.
     Activity {
-        /// The incarnation of the execution that the turn goes on with; see [`ExecutionMetadata::incarnation`].
+        /// The incarnation of the execution that the turn continues; see [`ExecutionMetadata::incarnation`].
         incarnation: u64,
     },
 }
 
 /// One turn, to be committed all or nothing.
 ///
-/// A turn without events and metadata only consumes messages: it makes no instance and no execution. A new execution
+/// A turn without events and metadata only consumes messages: it creates no instance and no execution. A new execution
 /// starts without pin, output and completion time; name, labels, parent and custom status belong to the instance and stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckOrchestrationItem {
-    /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
+    /// Token of the fetched item; the commit fails with `LockLost` unless it is still valid.
     pub lock_token: LockToken,
     /// What the token is a lock on.
     pub lock: TurnLock,
@@ -195,18 +196,18 @@ pub struct AckOrchestrationItem {
     pub orchestrator_items: Vec<OrchestratorMessage>,
     /// What to store about the execution.
     pub metadata: ExecutionMetadata,
-    /// Activities to take out of the worker queue, locked or not. Unknown ones are fine.
+    /// Activities to remove from the worker queue, locked or not. Unknown ones are ignored.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
-    /// Timers of this instance to take out of the orchestrator queue. Unknown ones are fine.
+    /// Timers of this instance to remove from the orchestrator queue. Unknown ones are ignored.
     pub cancelled_timers: Vec<TimerIdentifier>,
     /// Records to write in the same commit.
     pub records: Vec<RecordWrite>,
-    /// Whether the lock goes with the commit.
+    /// Whether the commit releases the lock.
     pub after: AfterAck,
 }
 
 impl AckOrchestrationItem {
-    /// Whether a turn that joins an activity goes on with an execution as it stands; see [`TurnLock::Activity`].
+    /// Whether a turn that joins an activity continues an execution at this position; see [`TurnLock::Activity`].
     pub fn goes_on_from(&self, current: &ExecutionPosition<'_>) -> bool {
         let TurnLock::Activity { incarnation } = self.lock else { return false };
         self.after == AfterAck::Release
@@ -233,16 +234,16 @@ impl AckOrchestrationItem {
     }
 }
 
-/// What becomes of the lock on an activity when the process that took it ends.
+/// Whether the lock on an activity outlives the process that took it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LockLife {
     /// The lock may end with the process: for activities that the process itself runs, because no
     /// holder is left then. A store that many processes share keeps it all the same.
     #[default]
     Process,
-    /// The lock outlives the process: for holders elsewhere. Token, end and attempt count are
-    /// durable before the fetch is answered, and so is every renewal to a later end; whoever opens
-    /// the store next finds the lock as it stands. A lock is never part of an export.
+    /// The lock outlives the process: for holders in other processes. Token, end and attempt count
+    /// are durable before the fetch is answered, and so is every renewal to a later end; the next
+    /// process that opens the store finds the lock in that state. A lock is never part of an export.
     ///
     /// It is the lock of one activity. Whether the session of that activity stays with its owner is
     /// up to the store.
@@ -273,7 +274,7 @@ pub struct LockedWorkItem {
     pub message: WorkerMessage,
     /// To be given to ack, abandon or renew.
     pub lock_token: LockToken,
-    /// How often it has been fetched, this time included.
+    /// Number of deliveries, this one included.
     pub attempt_count: u32,
     /// The store's clock at the fetch, in Unix milliseconds; the lock ends `lock_timeout` later.
     pub fetched_at_ms: u64,
@@ -282,9 +283,9 @@ pub struct LockedWorkItem {
 /// The end of an activity, to be committed all or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckWorkItem {
-    /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
+    /// Token of the fetched item; the commit fails with `LockLost` unless it is still valid.
     pub lock_token: LockToken,
-    /// Message for the orchestrator; `None` when nobody waits for it.
+    /// Message for the orchestrator; `None` if no instance waits for it.
     pub completion: Option<OrchestratorMessage>,
     /// Records to write in the same commit.
     pub records: Vec<RecordWrite>,
@@ -292,8 +293,8 @@ pub struct AckWorkItem {
 
 /// Durable queues and histories: what a runtime needs of a store.
 ///
-/// A store keeps bytes. It never opens an event or a body, never creates an event, never makes up an execution
-/// or event id, and never decides anything about an orchestration. The guide page
+/// A store keeps bytes. It never decodes an event or a body, never creates an event, an execution id or an
+/// event id, and never decides anything about an orchestration. The guide page
 /// `docs/guide/writing-a-store.md` walks through an implementation; the conformance suite of `segno-testkit` is
 /// the executable form of this contract.
 #[async_trait]
@@ -310,36 +311,36 @@ pub trait Provider: Send + Sync + 'static {
     /// Locks up to `max_items` instances that have visible messages and returns everything needed for their turns.
     ///
     /// For each instance: take the instance lock first, then every visible message of the instance, in the order in which
-    /// they were enqueued, and raise the attempt count of each by one. A locked instance is passed over, never waited for. With
-    /// nothing to return the call waits for `poll_timeout` and is woken by the commit that makes a message
-    /// visible, by the due time of the next delayed message, or by the expiry of a lock.
+    /// they were enqueued, and increment the attempt count of each. A locked instance is skipped. Without a result, the
+    /// call waits for up to `poll_timeout` and is woken by the commit that makes a message visible, by the due time of
+    /// the next delayed message, or by the expiry of a lock.
     async fn fetch_orchestration_items(
         &self,
         request: FetchOrchestrationItems<'_>,
     ) -> Result<Vec<OrchestrationItem>, ProviderError>;
 
-    /// Commits a turn: checks the lock, removes the fetched messages, appends events, stores metadata, enqueues, takes
-    /// back cancelled work and releases the lock, all or nothing. What one commit enqueues and cancels is gone: taking
-    /// back comes after enqueueing. A guarded start that the commit consumes does not stand in the way of one that it
+    /// Commits a turn: checks the lock, removes the fetched messages, appends events, stores metadata, enqueues, removes
+    /// cancelled work and releases the lock, all or nothing. Removal follows enqueueing, so work that one commit enqueues
+    /// and cancels is removed. A guarded start that the commit consumes does not conflict with one that it
     /// enqueues. Messages that arrived after the fetch stay in the queue.
     ///
     /// # Errors
-    /// `LockLost` when the token does not hold any more, `Conflict` when an event id is not above all of its
+    /// `LockLost` if the token is not valid any more, `Conflict` when an event id is not above all of its
     /// execution or a record expectation fails. Nothing is changed by a failed commit. After `Unavailable` the outcome is unknown:
-    /// a repeat then answers `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had worked. The turn
-    /// is shared so that whoever may have to repeat it need not copy it.
+    /// a repeat then returns `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had succeeded. The
+    /// turn is shared so that a caller that may repeat it need not copy it.
     async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError>;
 
-    /// Whether turns may join the activity whose end brings them; see [`TurnLock::Activity`].
+    /// Whether turns may join the activity whose end causes them; see [`TurnLock::Activity`].
     fn joins_turns(&self) -> bool;
 
-    /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
-    /// The delay holds for the whole instance: messages that arrived under the lock or come later wait as well, so that
-    /// nothing overtakes what was given back.
+    /// Abandons the batch: releases the lock and makes the messages visible, after `delay` if given, in their order.
+    /// The delay applies to the whole instance: messages that arrived under the lock or arrive later are delayed as
+    /// well, so that none overtakes the abandoned ones.
     /// With `ignore_attempt` the fetch does not count as an attempt (the count never goes below zero).
     ///
     /// # Errors
-    /// `LockLost` when the token does not hold.
+    /// `LockLost` if the token is not valid.
     async fn abandon_orchestration_item(
         &self,
         lock_token: LockToken,
@@ -347,10 +348,10 @@ pub trait Provider: Send + Sync + 'static {
         ignore_attempt: bool,
     ) -> Result<(), ProviderError>;
 
-    /// Extends an instance lock that still holds to `extend_for` from now.
+    /// Extends a valid instance lock to `extend_for` from now.
     ///
     /// # Errors
-    /// `LockLost` when the token does not hold.
+    /// `LockLost` if the token is not valid.
     async fn renew_orchestration_item_lock(
         &self,
         lock_token: LockToken,
@@ -389,12 +390,13 @@ pub trait Provider: Send + Sync + 'static {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError>;
 
-    /// Begins the next execution of an instance, all or nothing: a restart, or a replacement of what runs.
+    /// Begins the next execution of an instance, all or nothing: a restart, or a replacement of a running execution.
     ///
-    /// In one commit the current execution ends, if it has not and the call says how; the one after it is created without
+    /// In one commit the current execution ends, if it has not and the call contains the end; the next one is created without
     /// events, [pending](ExecutionStatus::Pending), and becomes the current one, with the name, version and labels of the
     /// call and without a custom status; activities and timers of the instance leave their queues; its lock and the
-    /// delay of a batch that was given back are void, so that a turn in flight commits nothing; and the start is enqueued behind the messages that wait, which stay.
+    /// delay of an abandoned batch are void, so that a turn in flight commits nothing; and the start is enqueued behind the
+    /// queued messages, which stay.
     /// An instance of which only a guarded start is queued counts as execution 1, and gets a row by this. Earlier executions stay.
     /// A call whose incarnation is that of the current execution was done before: it changes nothing and succeeds.
     ///
@@ -425,7 +427,7 @@ pub trait Provider: Send + Sync + 'static {
     /// outlive the process from now on; [`LockLife::Process`] leaves that as it is.
     ///
     /// # Errors
-    /// `LockLost` when the item was removed (this is how a worker learns of cancellation) or the lock is gone.
+    /// `LockLost` when the item was removed (this is how a worker detects cancellation) or the lock is lost.
     async fn renew_work_item_lock(
         &self,
         lock_token: LockToken,
@@ -433,10 +435,10 @@ pub trait Provider: Send + Sync + 'static {
         life: LockLife,
     ) -> Result<(), ProviderError>;
 
-    /// Gives an activity back; see [`Provider::abandon_orchestration_item`].
+    /// Abandons an activity; see [`Provider::abandon_orchestration_item`].
     ///
     /// # Errors
-    /// `LockLost` when the token does not hold.
+    /// `LockLost` if the token is not valid.
     async fn abandon_work_item(
         &self,
         lock_token: LockToken,
@@ -444,12 +446,12 @@ pub trait Provider: Send + Sync + 'static {
         ignore_attempt: bool,
     ) -> Result<(), ProviderError>;
 
-    /// Those of the given tokens that do not hold an activity any more. Changes nothing; workers ask once in a
-    /// while so that a cancellation on another node reaches them before their next renewal.
+    /// Those of the given tokens that lock no activity any more. Changes nothing; workers call it periodically, so that
+    /// they detect a cancellation by another node before their next renewal.
     async fn lost_work_items(&self, lock_tokens: &[LockToken]) -> Result<Vec<LockToken>, ProviderError>;
 
     /// Extends the locks of all sessions that the owners hold and that are not idle (last fetch, ack or renewal of one
-    /// of their items within `idle_timeout`). Returns how many.
+    /// of their items within `idle_timeout`). Returns their number.
     async fn renew_session_lock(
         &self,
         owner_ids: &[&str],
@@ -457,7 +459,7 @@ pub trait Provider: Send + Sync + 'static {
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError>;
 
-    /// Removes sessions whose lock has expired and that no queued item refers to, whichever node had them. Returns how many.
+    /// Removes sessions whose lock has expired and that no queued item refers to, of any node. Returns their number.
     /// How long they have been idle does not matter: a session that is in use is renewed, so its lock does not expire.
     async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError>;
 
@@ -468,7 +470,7 @@ pub trait Provider: Send + Sync + 'static {
         last_seen_version: u64,
     ) -> Result<Option<(Option<Bytes>, u64)>, ProviderError>;
 
-    /// Waits until the instance is in the wanted state, also when it does not exist yet. `None` after `timeout`.
+    /// Waits until the instance is in the requested state, also when it does not exist yet. `None` after `timeout`.
     /// Woken by commits; never reads a history.
     async fn watch_instance(
         &self,
@@ -478,9 +480,8 @@ pub trait Provider: Send + Sync + 'static {
     ) -> Result<Option<InstanceInfo>, ProviderError>;
 
     /// Puts a start into the orchestrator queue and waits until its instance has ended: the same as
-    /// [`Provider::enqueue_for_orchestrator`] and then [`Provider::watch_instance`], for a store that does both at once. Another
-    /// one calls [`start_then_watch`].
-    /// Nothing is to be told of the start alone, so its caller need not hear of it unless it fails.
+    /// [`Provider::enqueue_for_orchestrator`] and then [`Provider::watch_instance`], for a store that does both in one step. Another
+    /// one calls [`start_then_watch`]. The call does not return after the start unless that fails.
     ///
     /// # Errors
     /// Those of the two. After `Unavailable` the instance may have been started.

@@ -120,7 +120,7 @@ pub struct ListRecords<'a> {
     pub limit: usize,
 }
 
-/// Records that can be read of those that were asked for.
+/// The readable ones of the requested records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadableRecords {
     /// The records, ascending by id.
@@ -154,7 +154,7 @@ pub trait Records: Send + Sync + 'static {
     /// Records of a kind by id prefix, ascending by id, a page at a time. Expired ones are left out.
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError>;
 
-    /// The same past damage, for showing what there is: records that cannot be read are told, and
+    /// The same past damage, for showing what there is: unreadable records are reported, and
     /// do not hide those behind them, so a page with fewer records than `limit` is the last all the
     /// same. A store that does not read past damage answers as [`Records::list_records`] does.
     async fn list_records_around_damage(

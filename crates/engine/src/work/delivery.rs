@@ -14,13 +14,13 @@ use crate::work_item::{ANY_ATTEMPT, ActivityExecute, WorkItem};
 pub(crate) enum Delivery {
     /// It can be run.
     Work(Arc<ActivityExecute>),
-    /// Nobody can run it.
+    /// No worker can run it.
     Refused(Refusal),
 }
 
-/// An activity that is given up before it runs.
+/// An activity that fails before it runs.
 pub(crate) struct Refusal {
-    /// The commit that tells its orchestration.
+    /// The commit that reports it to its orchestration.
     pub(crate) ack: AckWorkItem,
     reason: Reason,
 }
@@ -41,7 +41,7 @@ impl Refusal {
     }
 }
 
-/// Reads a locked activity. One that cannot be read, or that was handed out too often, is refused and parked.
+/// Reads a locked activity. One that cannot be read, or that was delivered too often, is refused and parked.
 pub(crate) fn judge(locked: &LockedWorkItem, max_deliveries: u32, letters: Letterbox<'_>) -> Delivery {
     let item = match WorkItem::decode(&locked.message.body) {
         Ok(WorkItem::ActivityExecute(item)) => item,

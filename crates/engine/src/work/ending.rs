@@ -14,7 +14,7 @@ pub(crate) struct HeldAttempt {
 }
 
 impl HeldAttempt {
-    /// The commit that ends the attempt: the item goes, and its orchestration hears of it.
+    /// The commit that ends the attempt: it removes the item and sends the end to its orchestration.
     pub(crate) fn ended(self, result: Result<Payload, Failure>, records: Vec<RecordWrite>) -> AckWorkItem {
         let ScheduledActivityIdentifier { instance, execution_id, activity_id } = self.activity;
         let completion = completion((execution_id, activity_id), self.attempt, result);
@@ -23,7 +23,7 @@ impl HeldAttempt {
     }
 }
 
-/// What the execution of an activity hears of the end of an attempt.
+/// The message about the end of an attempt to the execution of its activity.
 pub(crate) fn completion(
     (execution_id, id): (u64, u64),
     attempt: u32,

@@ -18,7 +18,7 @@ use crate::payload::Payload;
 use crate::store::{ErrorKind, FetchWorkItems, LockLife, LockToken, LockedWorkItem, TagFilter, TagPrefixes};
 use crate::work_item::ActivityExecute;
 
-/// What a worker asks for.
+/// A request for work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchWork {
     /// Activities with one of these tags: [`TagFilter::Tags`] or [`TagFilter::Prefixes`], with at
@@ -41,7 +41,7 @@ pub struct FetchWork {
 pub struct LeasedActivity {
     /// What to run and who wants it.
     pub activity: ActivityExecute,
-    /// How often this attempt has been handed out, this time included.
+    /// Number of deliveries of this attempt, this one included.
     pub delivery: u32,
     /// What an earlier attempt or delivery stored as its progress.
     pub last_progress: Option<Payload>,
@@ -88,11 +88,11 @@ fn check_left_out(wanted: &TagPrefixes) -> Result<(), Error> {
 impl WorkQueue {
     /// Leases the oldest activities that have one of the tags, or waits for them; empty when the time is up.
     ///
-    /// What cannot be read becomes a dead letter, and what was handed out too often fails; neither is returned. A fetch
+    /// Unreadable activities become dead letters, and those that were delivered too often fail; neither is returned. A fetch
     /// that is dropped before it answers leaves what it has locked to expire, as a worker that dies does.
     ///
     /// # Errors
-    /// `invalid-option` or `invalid-name` when the request is out of range; `store` when the store cannot be asked.
+    /// `invalid-option` or `invalid-name` when the request is out of range; `store` when the store is unavailable.
     pub async fn fetch(&self, request: FetchWork) -> Result<Vec<LeasedActivity>, Error> {
         self.fetch_until(request, std::future::pending()).await
     }
@@ -120,7 +120,7 @@ impl WorkQueue {
                 tag_filter: &tag_filter,
                 life,
             });
-            // A store gives back what it has locked for a fetch that is dropped. What it has
+            // A store releases what it has locked for a fetch that is dropped. What it has
             // answered is seen through.
             let locked = tokio::select! {
                 biased;
@@ -137,7 +137,7 @@ impl WorkQueue {
         }
     }
 
-    /// Makes a locked activity ready to be handed out; `None` when nobody is to run it.
+    /// Prepares a locked activity for delivery; `None` if no worker may run it.
     async fn offer(&self, locked: LockedWorkItem, asked: Duration) -> Option<LeasedActivity> {
         let activity = match delivery::judge(&locked, self.max_deliveries, self.letters()) {
             Delivery::Work(activity) => Arc::unwrap_or_clone(activity),

@@ -1,4 +1,4 @@
-//! Keeping a lease, and hearing that it is to be given up.
+//! Heartbeats: they extend a lease, and report when the attempt has to stop.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::telemetry;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heartbeat {
     /// Go on until this lease ends. Show it from now on: with an older one of the same attempt, answers still count,
-    /// but a cancellation cannot be told from a lost lease, and stored progress is left behind for a week.
+    /// but a cancellation cannot be distinguished from a lost lease, and stored progress is left behind for a week.
     GoOn(Lease),
     /// Stop: whatever the attempt would answer is not wanted.
     Stop(StopReason),
@@ -49,16 +49,16 @@ impl fmt::Display for StopReason {
 }
 
 impl WorkQueue {
-    /// Shows that the attempt is alive, extends its lease to `extend` from now, and stores its progress for whoever
-    /// runs the activity next. Timeouts of the call make the extension shorter.
+    /// Shows that the attempt is alive, extends its lease to `extend` from now, and stores its progress for the
+    /// next attempt. Timeouts of the call make the extension shorter.
     ///
-    /// From then on the lease outlives the process, whatever the fetch said.
+    /// From then on the lease outlives the process, whatever the fetch requested.
     ///
     /// The first heartbeat after the end of an attempt with a timeout fails the attempt with `attempt-timeout`.
     ///
     /// # Errors
     /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large`, `payload-too-deep`, `payload-not-json` and `invalid-option`
-    /// when the heartbeat is out of range; `store` when the store cannot be asked.
+    /// when the heartbeat is out of range; `store` when the store is unavailable.
     pub async fn heartbeat(
         &self,
         lease: &Lease,
@@ -71,7 +71,7 @@ impl WorkQueue {
         if lease.attempt_ends_at_ms().is_some_and(|ends_at_ms| ends_at_ms <= now_ms) {
             return self.time_out(lease, progress).await;
         }
-        // Read while the lease holds: whoever writes after that makes the version another one.
+        // Read while the lease is valid: a later write changes the version.
         let expect = match &progress {
             Some(_) => Some(progress::version(&*self.store, &lease.idempotency_key).await?),
             None => None,
@@ -99,7 +99,7 @@ impl WorkQueue {
     ///
     /// # Errors
     /// `lease-lost` when the lease does not hold, as after an answer of that worker;
-    /// `invalid-option` when the extension is out of range; `store` when the store cannot be asked.
+    /// `invalid-option` when the extension is out of range; `store` when the store is unavailable.
     pub async fn keep(&self, lease: &Lease, extend: Duration) -> Result<(), Error> {
         lease::check_length(extend)?;
         let term = lease.term(extend, self.store.now_ms().await?);

@@ -17,8 +17,8 @@ const ANSWER_GRACE: Duration = Duration::from_secs(15);
 
 /// The right to answer for one attempt of an activity, until it expires.
 ///
-/// It is data without secrets: whoever can make one up can answer for work that is not theirs, so sign it before you
-/// hand it to somebody you do not trust. Any process on the same store can take it. Times are the store's.
+/// It is data without secrets: a caller that forges one can answer for work of others, so sign it before you
+/// pass it to a caller that you do not trust. Any process on the same store can take it. Times are the store's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// Number of the lock; no two leases of a store have the same.
@@ -33,13 +33,13 @@ pub struct Lease {
     pub name: String,
     /// Attempt by the retry policy, from 1.
     pub attempt: u32,
-    /// How often the attempt has been handed out, this time included; 0 in leases of earlier
+    /// Number of deliveries of the attempt, this one included; 0 in leases of earlier
     /// versions.
     #[serde(default)]
     pub delivery: u32,
     /// The same for every attempt and delivery of the call.
     pub idempotency_key: String,
-    /// When the attempt was handed out, in Unix milliseconds.
+    /// When the attempt was delivered, in Unix milliseconds.
     pub fetched_at_ms: u64,
     /// When the lease ends unless a heartbeat extends it, in Unix milliseconds. Never later than the attempt's end.
     pub expires_at_ms: u64,
@@ -54,7 +54,7 @@ pub struct Lease {
     pub has_progress: bool,
 }
 
-/// How long the lock is to last, and until when the holder may go on.
+/// How long the lock is to last, and until when the holder may run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) lock: Duration,
@@ -86,7 +86,7 @@ impl Lease {
         }
     }
 
-    /// What the holder gets of the time that it asks for.
+    /// The granted part of the requested time.
     pub(super) fn term(&self, asked: Duration, now_ms: u64) -> Term {
         let ends_at_ms = self.attempt_ends_at_ms().unwrap_or(u64::MAX);
         let grace_ms = ends_at_ms.saturating_sub(now_ms).saturating_add(duration_ms(ANSWER_GRACE));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_term_is_bounded_by_the_attempt_and_by_its_silence() {
-        // Timeout, heartbeat timeout, now; how long the lock lasts, until when the holder may go on.
+        // Timeout, heartbeat timeout, now; how long the lock lasts, until when the holder may run.
         for (timeout_ms, silence_ms, now_ms, lock_ms, expires_at_ms) in [
             (None, None, 1_000, 60_000, 61_000),
             (None, Some(5_000), 1_000, 5_000, 6_000),

@@ -1,30 +1,30 @@
 //! Activities for workers outside the process.
 //!
-//! A node runs activities that are registered with it. A [`WorkQueue`] hands the rest out: a server fetches on behalf of
-//! whoever asks it, in any language, and brings back the answers. There is no [`Runtime`](crate::Runtime) in between and
+//! A node runs activities that are registered with it. A [`WorkQueue`] delivers the rest: a server fetches on behalf of
+//! remote workers, in any language, and commits their answers. There is no [`Runtime`](crate::Runtime) in between and
 //! nothing is kept in memory: what an answer needs is in the [`Lease`], so any process on the same store can take it.
 //!
 //! Calls are routed by [tag](crate::context::ActivityCall::tag). A fetch names the tags it serves and leases what it gets:
 //!
 //! | the worker | call | and then |
 //! |---|---|---|
-//! | asks for work | [`fetch`](WorkQueue::fetch) | the oldest activities with one of the tags are its own until the leases end |
-//! | has a result | [`complete`](WorkQueue::complete) | the orchestration goes on |
+//! | requests work | [`fetch`](WorkQueue::fetch) | the oldest activities with one of the tags are its own until the leases end |
+//! | has a result | [`complete`](WorkQueue::complete) | the orchestration continues |
 //! | has failed | [`fail`](WorkQueue::fail) | the retry policy of the call decides |
-//! | needs longer | [`heartbeat`](WorkQueue::heartbeat) | the lease is extended, progress is kept, or it hears that it is to stop |
-//! | goes away | [`release`](WorkQueue::release) | somebody else gets the work, and nothing is counted |
-//! | dies | | the lease ends, somebody else gets the work, and a delivery is counted |
+//! | needs longer | [`heartbeat`](WorkQueue::heartbeat) | the lease is extended, progress is stored, or the worker gets the order to stop |
+//! | goes away | [`release`](WorkQueue::release) | another worker gets the work, and nothing is counted |
+//! | dies | | the lease ends, another worker gets the work, and a delivery is counted |
 //!
-//! - An answer under a lease that does not hold changes nothing and gets
+//! - An answer under a lease that is not valid changes nothing and gets
 //!   [`lease-lost`](crate::Code::LeaseLost). At most one answer counts.
-//! - A lease **outlives the process** that handed it out ([`LockLife::Durable`]): after a restart of a server it holds as before, and
+//! - A lease **outlives the process** that issued it ([`LockLife::Durable`]): after a restart of a server it is valid as before, and
 //!   any process on the same store takes its heartbeats and its answer.
 //! - With a **timeout**, an attempt has failed at the first heartbeat after its end, and no lease is extended beyond that. The lock
-//!   itself lasts 15 seconds longer, so that a late result that nobody has given up yet still counts. A worker that says
-//!   nothing at all is not failed but replaced, as if it had died.
+//!   itself lasts 15 seconds longer, so that a late result still counts if the attempt has not been ended. A worker that
+//!   sends nothing at all does not fail the attempt but is replaced, as if it had died.
 //! - With a **heartbeat timeout**, no lease is longer than the silence that the call allows.
 //! - **Poison** (too many deliveries) and **unreadable** activities are dealt with as by a node, while fetching.
-//! - Work that is bound to a **session** stays with nodes; it is not handed out here.
+//! - Work that is bound to a **session** stays with nodes; it is not delivered here.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The progress of an attempt, kept as a record for whoever runs the activity next.
+//! The progress of an attempt, kept as a record for the next one.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Client {
             return Ok(None);
         };
         let value = Payload::stored(&String::from_utf8_lossy(&record.body))?;
-        // Every write gives it the same life, so its end tells when it was written.
+        // Every write sets the same time-to-live, so the expiry shows the time of the write.
         let expires_at_ms = record.expires_at_ms.unwrap_or_default();
         let stored_at_ms = expires_at_ms.saturating_sub(duration_ms(PROGRESS_RETENTION));
         Ok(Some(LastProgress { value, stored_at_ms }))

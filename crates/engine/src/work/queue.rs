@@ -60,7 +60,7 @@ impl WorkQueue {
     /// # Errors
     /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large`, `payload-too-deep` or `payload-not-json` when the
     /// result is. `store`
-    /// when the store cannot be asked; then the outcome is unknown, and a repeat that gets `lease-lost` may have been
+    /// when the store is unavailable; then the outcome is unknown, and a repeat that gets `lease-lost` may have been
     /// taken the first time.
     pub async fn complete(&self, lease: &Lease, result: Payload) -> Result<(), Error> {
         result.check()?;
@@ -76,12 +76,12 @@ impl WorkQueue {
         self.end(lease, Err(failure), None).await
     }
 
-    /// Gives the activity back to the queue, to be handed out again after `delay`. It counts neither as an attempt nor as
+    /// Returns the activity to the queue, to be delivered again after `delay`. It counts neither as an attempt nor as
     /// a delivery.
     ///
     /// # Errors
     /// `lease-lost` when the lease does not hold; `invalid-option` when the delay is longer than [`MAX_LEASE`]; `store`
-    /// when the store cannot be asked.
+    /// when the store is unavailable.
     pub async fn release(&self, lease: &Lease, delay: Option<Duration>) -> Result<(), Error> {
         if let Some(delay) = delay.filter(|delay| *delay > MAX_LEASE) {
             let message = format!("a delay of {delay:?} is too long; the limit is {MAX_LEASE:?}");
@@ -156,7 +156,7 @@ impl WorkQueueBuilder {
         self
     }
 
-    /// Deliveries of an attempt without an answer before it is given up as poison.
+    /// Deliveries of an attempt without an answer before it fails as poison.
     #[must_use]
     pub fn max_deliveries(mut self, max_deliveries: u32) -> Self {
         self.max_deliveries = max_deliveries;

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::read::{ReadLog, ReadSegment};
 use super::record::{LINK_BYTES, MIN_SEGMENT_BYTES, SEGMENT_HEADER_BYTES, SegmentId, link, seal};
 use super::segments::{Prepared, Segments, fresh_salt};
-use crate::files::{Files, StoreFile};
-use crate::full_disk::is_full;
+use crate::disk::files::{Files, StoreFile};
+use crate::disk::full_disk::is_full;
 
 /// A segment grows by this many zeros at a time, so that most syncs have no new length to write.
 const GROWTH_BYTES: u64 = MIN_SEGMENT_BYTES;
 
 /// Why a batch could not be appended.
 #[derive(Debug)]
-pub enum AppendError {
+pub(crate) enum AppendError {
     /// No room. Nothing of the batch counts; it may be tried again.
     Full(io::Error),
     /// Anything else: what is on the disk is not known any more.
@@ -25,7 +25,7 @@ pub enum AppendError {
 
 /// The log, open for appending.
 #[derive(Debug)]
-pub struct Log {
+pub(crate) struct Log {
     segments: Arc<Segments>,
     current: Segment,
     /// The segment before the current one, until it has its link.
@@ -47,7 +47,7 @@ struct Segment {
 
 impl Log {
     /// Starts a new segment behind what was read. Nothing is promised of it before the first append.
-    pub fn start(files: &Arc<dyn Files>, read: ReadLog) -> io::Result<Log> {
+    pub(crate) fn start(files: &Arc<dyn Files>, read: ReadLog) -> io::Result<Log> {
         let ReadLog { first_sequences, last, newest, before_newest } = read;
         let first_sequence = last.saturating_add(1);
         let segments = Segments::new(files, first_sequences);
@@ -72,23 +72,23 @@ impl Log {
     }
 
     /// The segments, for freeing them.
-    pub fn segments(&self) -> &Arc<Segments> {
+    pub(crate) fn segments(&self) -> &Arc<Segments> {
         &self.segments
     }
 
     /// The segment that is being written.
-    pub fn current(&self) -> SegmentId {
+    pub(crate) fn current(&self) -> SegmentId {
         self.current.id
     }
 
     /// Whether the segment before the current one names it, at the latest when the first append is done. If not, the
     /// state must.
-    pub fn is_linked(&self) -> bool {
+    pub(crate) fn is_linked(&self) -> bool {
         self.is_linked
     }
 
     /// Makes a batch durable. Its first bytes are left free for the header.
-    pub fn append(&mut self, sequence: u64, batch: &mut [u8]) -> Result<(), AppendError> {
+    pub(crate) fn append(&mut self, sequence: u64, batch: &mut [u8]) -> Result<(), AppendError> {
         self.link()?;
         seal(batch, sequence, self.current.id.salt);
         // Room for the link is taken in advance, so that a full disk does not keep a segment from its end.
@@ -112,7 +112,7 @@ impl Log {
     ///
     /// # Errors
     /// When it is not known which segment is the last one on the disk.
-    pub fn rotate(&mut self, first_sequence: u64) -> io::Result<()> {
+    pub(crate) fn rotate(&mut self, first_sequence: u64) -> io::Result<()> {
         if self.current.is_empty() {
             // It is the next one.
             return Ok(());

@@ -8,50 +8,50 @@ use super::record::{
     BadHeader, LOG_FORMAT, SEGMENT_HEADER_BYTES, SegmentHeader, SegmentId, next_record_behind, record_at,
 };
 use super::segments::{first_sequences, segment_name};
+use crate::disk::files::{Files, StoreFile};
 use crate::error::OpenError;
-use crate::files::{Files, StoreFile};
 
 /// Which commits to read.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// The last commit that a checkpoint has.
-    pub covered: u64,
-    /// The last commit to read. Nothing behind it is looked at: a writer may be writing there.
-    pub up_to: u64,
+    pub(crate) covered: u64,
+    /// The last commit to read. Later ones are not read: a writer may be writing there.
+    pub(crate) up_to: u64,
     /// A segment that a checkpoint has seen.
-    pub anchor: Option<SegmentId>,
+    pub(crate) anchor: Option<SegmentId>,
 }
 
 /// What was read.
 #[derive(Debug)]
-pub struct ReadLog {
+pub(crate) struct ReadLog {
     /// First sequences of all segments, ascending.
-    pub first_sequences: Vec<u64>,
+    pub(crate) first_sequences: Vec<u64>,
     /// The last commit that there is.
-    pub last: u64,
+    pub(crate) last: u64,
     /// The last segment that was read, and the one before it.
-    pub newest: Option<ReadSegment>,
-    pub before_newest: Option<ReadSegment>,
+    pub(crate) newest: Option<ReadSegment>,
+    pub(crate) before_newest: Option<ReadSegment>,
 }
 
 /// A segment as it was read.
 #[derive(Debug)]
-pub struct ReadSegment {
-    pub file: Arc<dyn StoreFile>,
-    pub header: SegmentHeader,
+pub(crate) struct ReadSegment {
+    pub(crate) file: Arc<dyn StoreFile>,
+    pub(crate) header: SegmentHeader,
     /// Where its last record ends.
-    pub end: u64,
+    pub(crate) end: u64,
     /// The segment that its link names.
-    pub link: Option<SegmentId>,
+    pub(crate) link: Option<SegmentId>,
     /// Its last commit, or the one before its first.
-    pub last: u64,
+    pub(crate) last: u64,
 }
 
 /// Gives every record beyond what a checkpoint has to `apply`, in order.
 ///
 /// # Errors
 /// `Corrupt` when something of the log is damaged or missing.
-pub fn read(
+pub(crate) fn read(
     files: &Arc<dyn Files>,
     wanted: Wanted,
     mut apply: impl FnMut(&[u8]) -> Result<(), OpenError>,
@@ -100,7 +100,7 @@ pub fn read(
 ///
 /// # Errors
 /// `UnknownFormat`, or when the directory cannot be read.
-pub fn refuse_unknown_format(files: &Arc<dyn Files>) -> Result<(), OpenError> {
+pub(crate) fn refuse_unknown_format(files: &Arc<dyn Files>) -> Result<(), OpenError> {
     for first in first_sequences(files)? {
         let name = segment_name(first);
         let Ok(file) = files.open(&name) else { continue };
@@ -128,7 +128,7 @@ fn verify_anchor(files: &Arc<dyn Files>, anchor: SegmentId) -> Result<(), OpenEr
 }
 
 /// What is wrong when a segment is not there.
-pub fn missing_segment(segment: SegmentId, named_by: &str) -> String {
+pub(crate) fn missing_segment(segment: SegmentId, named_by: &str) -> String {
     let SegmentId { first_sequence, .. } = segment;
     let name = segment_name(first_sequence);
     format!("{name} is missing, although {named_by} names it; commits from {first_sequence} on may be lost")

@@ -1,7 +1,7 @@
 //! Segment header and log record. See `docs/embedded-format.md`.
 //!
 //! The checksum of a record covers the salt of its segment, so a record that an earlier life of the same file left
-//! behind, or one that somebody put into a payload, is never taken for a record of this segment.
+//! behind, or one inside a payload, is never taken for a record of this segment.
 
 use bytes::Bytes;
 
@@ -10,7 +10,7 @@ const MAGIC: [u8; 8] = *b"SEGNOLOG";
 
 /// Version of the log format that this build writes. Since version 2 a segment that is followed by another one ends
 /// with a link to it.
-pub const LOG_FORMAT: u32 = 2;
+pub(crate) const LOG_FORMAT: u32 = 2;
 
 /// The oldest version that it reads.
 const OLDEST_LOG_FORMAT: u32 = 1;
@@ -19,36 +19,36 @@ const OLDEST_LOG_FORMAT: u32 = 1;
 const LINKED_FORMAT: u32 = 2;
 
 /// Length of the header of a segment.
-pub const SEGMENT_HEADER_BYTES: usize = 32;
+pub(crate) const SEGMENT_HEADER_BYTES: usize = 32;
 
 /// Least length of a segment since version 2. A file that is shorter was cut: it has this length before it has its name.
-pub const MIN_SEGMENT_BYTES: u64 = 256 * 1024;
+pub(crate) const MIN_SEGMENT_BYTES: u64 = 256 * 1024;
 
 /// Length of the header of a record: checksum of the rest of it, length, sequence, checksum of the body.
-pub const RECORD_HEADER_BYTES: usize = 20;
+pub(crate) const RECORD_HEADER_BYTES: usize = 20;
 
 /// First byte of the body of a link. The changes of a batch have other first bytes.
 const LINK: u8 = 3;
 
 /// Length of a link.
-pub const LINK_BYTES: usize = RECORD_HEADER_BYTES + 1 + size_of::<u64>();
+pub(crate) const LINK_BYTES: usize = RECORD_HEADER_BYTES + 1 + size_of::<u64>();
 
-/// A segment, told apart from every other one that ever had its name.
+/// Identifies a segment, also among all that ever had its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentId {
+pub(crate) struct SegmentId {
     /// Sequence of its first record.
-    pub first_sequence: u64,
+    pub(crate) first_sequence: u64,
     /// Mixed into the checksum of every record.
-    pub salt: u64,
+    pub(crate) salt: u64,
 }
 
 impl SegmentId {
-    pub fn encode(self) -> Bytes {
+    pub(crate) fn encode(self) -> Bytes {
         [self.first_sequence, self.salt].map(u64::to_le_bytes).concat().into()
     }
 
     /// `None` when these are not its bytes.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let is_whole = bytes.len() == 2 * size_of::<u64>();
         is_whole.then(|| SegmentId { first_sequence: u64_at(bytes, 0), salt: u64_at(bytes, 8) })
     }
@@ -56,38 +56,38 @@ impl SegmentId {
 
 /// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentHeader {
+pub(crate) struct SegmentHeader {
     format: u32,
-    pub id: SegmentId,
+    pub(crate) id: SegmentId,
 }
 
 /// Why the header of a segment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadHeader {
+pub(crate) enum BadHeader {
     Damaged,
     UnknownFormat(u32),
 }
 
 impl SegmentHeader {
     /// The header of a segment of the newest format.
-    pub fn new(id: SegmentId) -> Self {
+    pub(crate) fn new(id: SegmentId) -> Self {
         SegmentHeader { format: LOG_FORMAT, id }
     }
 
     /// Whether the segment can end with a link.
-    pub fn has_links(&self) -> bool {
+    pub(crate) fn has_links(&self) -> bool {
         self.format >= LINKED_FORMAT
     }
 
     /// What is wrong with the length of the file, if something is.
-    pub fn check_len(&self, len: u64) -> Result<(), String> {
+    pub(crate) fn check_len(&self, len: u64) -> Result<(), String> {
         if self.format < LINKED_FORMAT || len >= MIN_SEGMENT_BYTES {
             return Ok(());
         }
         Err(format!("was cut short: it has {len} bytes, and a segment has at least {MIN_SEGMENT_BYTES}"))
     }
 
-    pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+    pub(crate) fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&self.format.to_le_bytes());
@@ -98,7 +98,7 @@ impl SegmentHeader {
         bytes
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Self, BadHeader> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, BadHeader> {
         let bytes = bytes.get(..SEGMENT_HEADER_BYTES).ok_or(BadHeader::Damaged)?;
         if bytes[..8] != MAGIC || crc32c::crc32c(&bytes[..28]) != u32_at(bytes, 28) {
             return Err(BadHeader::Damaged);
@@ -114,7 +114,7 @@ impl SegmentHeader {
 }
 
 /// Fills in the header of a record whose first [`RECORD_HEADER_BYTES`] were left free.
-pub fn seal(record: &mut [u8], sequence: u64, salt: u64) {
+pub(crate) fn seal(record: &mut [u8], sequence: u64, salt: u64) {
     let len = u32::try_from(record.len() - RECORD_HEADER_BYTES).expect("a batch is far below 4 GiB");
     record[4..8].copy_from_slice(&len.to_le_bytes());
     record[8..16].copy_from_slice(&sequence.to_le_bytes());
@@ -124,8 +124,8 @@ pub fn seal(record: &mut [u8], sequence: u64, salt: u64) {
     record[..4].copy_from_slice(&header.to_le_bytes());
 }
 
-/// The record that ends a segment with this salt: the log goes on in another one.
-pub fn link(next: SegmentId, salt: u64) -> [u8; LINK_BYTES] {
+/// The record that ends a segment with this salt: the log continues in another one.
+pub(crate) fn link(next: SegmentId, salt: u64) -> [u8; LINK_BYTES] {
     let mut record = [0; LINK_BYTES];
     record[RECORD_HEADER_BYTES] = LINK;
     record[RECORD_HEADER_BYTES + 1..].copy_from_slice(&next.salt.to_le_bytes());
@@ -139,16 +139,16 @@ fn checksum(bytes: &[u8], salt: u64) -> u32 {
 
 /// A record found in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FoundRecord<'a> {
-    pub sequence: u64,
-    pub body: &'a [u8],
+pub(crate) struct FoundRecord<'a> {
+    pub(crate) sequence: u64,
+    pub(crate) body: &'a [u8],
     /// Where the next one starts.
-    pub end: usize,
+    pub(crate) end: usize,
 }
 
 impl FoundRecord<'_> {
     /// The segment that follows, if this is a link.
-    pub fn link(&self) -> Option<SegmentId> {
+    pub(crate) fn link(&self) -> Option<SegmentId> {
         let (LINK, salt) = self.body.split_first().map(|(kind, rest)| (*kind, rest))? else { return None };
         let salt = u64::from_le_bytes(salt.try_into().ok()?);
         Some(SegmentId { first_sequence: self.sequence, salt })
@@ -156,7 +156,7 @@ impl FoundRecord<'_> {
 }
 
 /// The whole record at an offset, if one is there.
-pub fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord<'_>> {
+pub(crate) fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord<'_>> {
     let header = segment.get(offset..offset.checked_add(RECORD_HEADER_BYTES)?)?;
     // The header has a checksum of its own, so that looking for a record never means reading what is none.
     if checksum(&header[4..], salt) != u32_at(header, 0) {
@@ -174,7 +174,7 @@ pub fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord
 
 /// Where a whole record lies behind an offset at which none starts. One batch is written at a time and
 /// synced before the next, so behind a torn record there is nothing: a record there means that one before it was damaged.
-pub fn next_record_behind(segment: &[u8], offset: usize, salt: u64, above: u64) -> Option<usize> {
+pub(crate) fn next_record_behind(segment: &[u8], offset: usize, salt: u64, above: u64) -> Option<usize> {
     // A sequence follows within this many of the last good one, which spares most offsets the checksum.
     const NEARBY: u64 = 1 << 24;
     let first = offset.saturating_add(1);
@@ -247,7 +247,7 @@ mod tests {
         let bytes = link(next, 7);
         let found = record_at(&bytes, 0, 7).expect("a whole record");
         assert_eq!((found.link(), found.sequence, found.end), (Some(next), 9, LINK_BYTES));
-        let mut batch = crate::batch::Batch::default();
+        let mut batch = crate::log::batch::Batch::default();
         batch.put(&[3], &[3; 8]);
         seal(batch.record_mut(), 9, 7);
         assert_eq!(record_at(batch.record_mut(), 0, 7).expect("a whole record").link(), None);

@@ -10,11 +10,11 @@ use super::record::{
     BadHeader, FoundRecord, SEGMENT_HEADER_BYTES, SegmentHeader, SegmentId, next_record_behind, record_at,
 };
 use super::segments::{first_sequences, segment_name};
-use crate::files::Files;
+use crate::disk::files::Files;
 
 /// What was found in a segment.
 #[derive(Debug)]
-pub enum Scanned<'a> {
+pub(crate) enum Scanned<'a> {
     Record {
         sequence: u64,
         body: &'a [u8],
@@ -35,7 +35,7 @@ pub enum Scanned<'a> {
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn scan(
+pub(crate) fn scan(
     files: &Arc<dyn Files>,
     anchor: Option<SegmentId>,
     each: &mut dyn FnMut(Scanned<'_>),

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::record::{MIN_SEGMENT_BYTES, SegmentHeader, SegmentId};
-use crate::files::{Files, StoreFile};
+use crate::disk::files::{Files, StoreFile};
 
 /// What the names of segments start with; the first sequence follows, in [`NAME_DIGITS`] digits.
 const NAME_PREFIX: &str = "log-";
@@ -16,23 +16,23 @@ const NAME_DIGITS: usize = 20;
 
 /// A segment that a checkpoint has freed, kept to be used again: its blocks are allocated already, which makes
 /// syncs about five times as fast.
-pub const SPARE_NAME: &str = "spare.tmp";
+pub(crate) const SPARE_NAME: &str = "spare.tmp";
 
 /// A segment that is being made.
 const NEW_NAME: &str = "log.tmp";
 
 /// Name of the file of a segment.
-pub fn segment_name(first_sequence: u64) -> String {
+pub(crate) fn segment_name(first_sequence: u64) -> String {
     format!("{NAME_PREFIX}{first_sequence:0NAME_DIGITS$}")
 }
 
 /// The first sequence of a segment, by the name of its file; `None` for other files.
-pub fn first_sequence_of(name: &str) -> Option<u64> {
+pub(crate) fn first_sequence_of(name: &str) -> Option<u64> {
     name.strip_prefix(NAME_PREFIX).filter(|digits| digits.len() == NAME_DIGITS)?.parse().ok()
 }
 
 /// First sequences of all segments, ascending.
-pub fn first_sequences(files: &Arc<dyn Files>) -> io::Result<Vec<u64>> {
+pub(crate) fn first_sequences(files: &Arc<dyn Files>) -> io::Result<Vec<u64>> {
     let mut first_sequences: Vec<u64> =
         files.list()?.iter().filter_map(|name| first_sequence_of(name)).collect();
     first_sequences.sort_unstable();
@@ -41,7 +41,7 @@ pub fn first_sequences(files: &Arc<dyn Files>) -> io::Result<Vec<u64>> {
 
 /// The segments that exist. Shared by the writer, which adds one at a time, and the checkpointer, which frees them.
 #[derive(Debug)]
-pub struct Segments {
+pub(crate) struct Segments {
     files: Arc<dyn Files>,
     /// First sequences, ascending; the last one is being written.
     first_sequences: Mutex<Vec<u64>>,
@@ -49,7 +49,7 @@ pub struct Segments {
 
 impl Segments {
     /// Segments with these first sequences, ascending.
-    pub fn new(files: &Arc<dyn Files>, first_sequences: Vec<u64>) -> Arc<Self> {
+    pub(crate) fn new(files: &Arc<dyn Files>, first_sequences: Vec<u64>) -> Arc<Self> {
         Arc::new(Segments { files: Arc::clone(files), first_sequences: Mutex::new(first_sequences) })
     }
 
@@ -58,12 +58,12 @@ impl Segments {
     }
 
     /// Whether a segment has not been freed.
-    pub fn has(&self, segment: SegmentId) -> bool {
+    pub(crate) fn has(&self, segment: SegmentId) -> bool {
         self.lock().contains(&segment.first_sequence)
     }
 
     /// Removes segments that hold nothing beyond `covered`; one of them is kept to be used again.
-    pub fn free(&self, covered: u64) -> io::Result<()> {
+    pub(crate) fn free(&self, covered: u64) -> io::Result<()> {
         let mut first_sequences = self.lock();
         let mut freed = false;
         // A segment ends where the next one begins, so the last one always stays.
@@ -78,7 +78,7 @@ impl Segments {
     }
 
     /// Makes a segment, or uses a freed one again. It has no name yet that counts.
-    pub fn prepare(&self, id: SegmentId) -> io::Result<Prepared> {
+    pub(crate) fn prepare(&self, id: SegmentId) -> io::Result<Prepared> {
         // The lock keeps the checkpointer from freeing a segment into the spare one's name meanwhile.
         let _first_sequences = self.lock();
         let file = match self.files.rename(SPARE_NAME, NEW_NAME).and_then(|()| self.files.open(NEW_NAME)) {
@@ -96,9 +96,9 @@ impl Segments {
 }
 
 /// A segment that has no name yet.
-pub struct Prepared {
-    pub file: Arc<dyn StoreFile>,
-    pub id: SegmentId,
+pub(crate) struct Prepared {
+    pub(crate) file: Arc<dyn StoreFile>,
+    pub(crate) id: SegmentId,
 }
 
 impl Prepared {
@@ -106,11 +106,11 @@ impl Prepared {
     ///
     /// # Errors
     /// It is not known then which segment is the last one on the disk.
-    pub fn publish(self, segments: &Segments) -> io::Result<Self> {
+    pub(crate) fn publish(self, segments: &Segments) -> io::Result<Self> {
         let name = segment_name(self.id.first_sequence);
         segments.files.rename(NEW_NAME, &name)?;
         segments.files.sync_dir()?;
-        // Under its name, so that errors tell that one.
+        // Under its final name, so that errors contain that one.
         let file = segments.files.open(&name)?;
         let mut first_sequences = segments.lock();
         // One that is made anew has its place already.
@@ -122,6 +122,6 @@ impl Prepared {
 }
 
 /// The salt of a new segment.
-pub fn fresh_salt() -> u64 {
+pub(crate) fn fresh_salt() -> u64 {
     RandomState::new().build_hasher().finish()
 }

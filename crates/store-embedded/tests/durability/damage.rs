@@ -75,7 +75,7 @@ fn a_flipped_bit_in_the_log_is_noticed() {
         assert!(damaged.flip(name, random.below(8 * (*len).min(6_000) as u64) as usize));
         match block_on(shown(damaged)) {
             None => refused += 1,
-            // The last record of a log may have been torn: nobody can tell a flipped bit in it from that.
+            // The last record of a log may have been torn: a flipped bit in it cannot be distinguished from that.
             Some(shown) if shown != whole => cut += 1,
             Some(_) => {}
         }
@@ -303,7 +303,7 @@ fn a_check_finds_every_flipped_bit_that_matters() {
         found += u64::from(!report.is_sound());
         if report.is_sound() {
             let shown = block_on(shown(damaged)).expect("a store that was found sound opens");
-            // The last record of a log may have been torn: nobody can tell a flipped bit in it from that.
+            // The last record of a log may have been torn: a flipped bit in it cannot be distinguished from that.
             assert!(shown == whole || name.starts_with("log-"), "{name} was found sound");
         }
     }

@@ -135,7 +135,7 @@ fn nothing_gets_out_before_the_sync() {
 }
 
 #[test]
-fn whoever_comes_second_hears_so_when_the_first_is_durable() {
+fn the_second_caller_is_refused_when_the_first_commit_is_durable() {
     block_on(async {
         let disk = Disk::empty();
         let store = open(&disk);

@@ -112,7 +112,7 @@ fn nothing_of_a_joined_turn_gets_out_before_the_sync() {
         let ack = waits!(store.ack_orchestration_item(joining(&work)));
         assert_eq!(fetch_work(&store).await, None, "the next activity");
         let read = waits!(store.read("a"));
-        // Whoever ends the activity once more hears so when it is durable that somebody was first.
+        // A second end of the activity is refused once the first is durable.
         let end = AckWorkItem { lock_token: work.lock_token, completion: None, records: Vec::new() };
         let again = waits!(store.ack_work_item(end));
         drop(held);

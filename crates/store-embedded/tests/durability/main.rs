@@ -2,26 +2,25 @@
 //! process or a disk.
 //!
 //! * `script`: random operations that follow from a seed, and everything that a store shows.
-//! * `disk`: a directory in memory that records every write and sync, fails when told to, and builds images of what
+//! * `disk`: a directory in memory that records every write and sync, fails on request, and builds images of what
 //!   a power cut may leave.
-//! * `gate`: syncs that wait until a test says so. `early`: what is worked on before it is durable. `joined`: activities that end
+//! * `gate`: syncs that wait for the test. `early`: work on changes before they are durable. `joined`: activities that end
 //!   with the turn that follows. `leases`: locks that outlive the process.
-//! * `apart`: what is read of instances while the disk refuses their changes.
+//! * `quarantine`: reads of instances whose last change is not on disk.
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits. `blocks`:
 //!   every block of a small store overwritten in turn.
 //! * `missing`: log files that are gone or cut short. `read_only`: reading while nothing can be written.
-//! * `crowd`: very many callers at once, also when the disk refuses or the store is closed.
+//! * `callers`: very many callers at once, also when the disk fails or the store is closed.
 //! * `kill`: a real process, killed. `engine`: an orchestration that continues. `size`: many finished instances.
 //! * `tail`: how much there is to read again. `space`: giving it back. `golden`: stores that must open for ever.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod apart;
 mod blocks;
+mod callers;
 mod compacting;
-mod crowd;
 mod damage;
 mod disk;
 mod early;
@@ -35,6 +34,7 @@ mod leases;
 mod missing;
 mod model;
 mod power_cut;
+mod quarantine;
 mod read_only;
 mod refusal;
 mod script;

@@ -10,7 +10,7 @@ use crate::error::{Code, Error};
 use crate::limits::MAX_BULK_INSTANCES;
 use crate::store::{ErrorKind, InstanceCursor, InstanceInfo, InstanceQuery, UnreadableInstance};
 
-/// Instances that are read at once: their results are in memory until they are looked at.
+/// Instances that are read at once: their results are in memory until they are processed.
 const PAGE_ROWS: usize = 100;
 
 /// Which instances.

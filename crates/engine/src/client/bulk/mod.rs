@@ -73,7 +73,7 @@ impl Bulk {
         self
     }
 
-    /// Begins nothing more once this is true: the call ends with what it has begun, and `next` is where to go on.
+    /// Begins nothing more once this is true: the call ends with what it has begun, and `next` is where to continue.
     /// At least 64 instances are acted on, so that repeated calls come to an end.
     pub fn until(mut self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.stop = Box::new(stop);

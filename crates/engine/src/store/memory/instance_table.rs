@@ -357,7 +357,7 @@ impl InstanceTable {
         }
     }
 
-    /// Instances that match a bulk filter, its limit apart: ended ones by completion, then, unless the filter asks for a
+    /// Instances that match a bulk filter, its limit apart: ended ones by completion, then, unless the filter has a
     /// completion time, the others by age. Named ids are looked up; the whole table is walked only without them.
     pub(super) fn matching<'a>(
         &'a self,
@@ -388,7 +388,7 @@ impl InstanceTable {
             return InstancePage::default();
         }
         let row = |id: &Arc<str>| &self.rows.get(id).expect("the indexes name rows").info;
-        // One more than asked for tells whether another page follows.
+        // One more than requested shows whether another page follows.
         let mut found = self.index.select(query, query.limit.saturating_add(1), row);
         let more = found.len() > query.limit;
         found.truncate(query.limit);

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::MemoryStore;
-use super::peek_lock::Attempt;
-use super::wishes::{TurnWish, WorkWish};
 use crate::clock::{deadline_ms, duration_ms, sleep_until};
+use crate::store::core::demand::{TurnDemand, WorkDemand};
+use crate::store::core::peek_lock::Attempt;
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife,
     LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider,
@@ -45,9 +45,9 @@ impl Provider for MemoryStore {
         if request.max_items == 0 {
             return Ok(Vec::new());
         }
-        let wish = || TurnWish { filter: request.filter.cloned() };
+        let demand = || TurnDemand { filter: request.filter.cloned() };
         let fetch = |state: &mut super::state::State, now_ms| state.fetch_turns(&request, now_ms);
-        Ok(self.wait_for(wish, request.poll_timeout, fetch).await)
+        Ok(self.wait_for(demand, request.poll_timeout, fetch).await)
     }
 
     async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
@@ -138,9 +138,9 @@ impl Provider for MemoryStore {
         if request.max_items == 0 {
             return Ok(Vec::new());
         }
-        let wish = || WorkWish { tags: request.tag_filter.clone(), session: request.session.cloned() };
+        let demand = || WorkDemand { tags: request.tag_filter.clone(), session: request.session.cloned() };
         let fetch = |state: &mut super::state::State, now_ms| state.fetch_work(&request, now_ms);
-        Ok(self.wait_for(wish, request.poll_timeout, fetch).await)
+        Ok(self.wait_for(demand, request.poll_timeout, fetch).await)
     }
 
     async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError> {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::due_index::{DueIndex, FOREVER_MS};
-use super::peek_lock::Sequence;
 use crate::clock::duration_ms;
+use crate::store::core::due_index::{DueIndex, FOREVER_MS};
+use crate::store::core::peek_lock::Sequence;
 use crate::store::{DueRecords, ErrorKind, Expect, ListRecords, ProviderError, Record, RecordWrite};
 
 /// Most expired records that one sweep removes, so that no call pays for a crowd that expires together.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::wishes::DueWish;
+use crate::store::core::demand::DueDemand;
 use crate::store::{DueRecords, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, Records};
 
 #[async_trait]
@@ -29,11 +29,11 @@ impl Records for MemoryStore {
         if request.limit == 0 {
             return Ok(Vec::new());
         }
-        let wish = || DueWish { kind: request.kind.to_owned(), id_prefix: request.id_prefix.to_owned() };
+        let demand = || DueDemand { kind: request.kind.to_owned(), id_prefix: request.id_prefix.to_owned() };
         // A question about a named time does not wait.
         let poll_timeout = if request.now_ms.is_some() { Duration::ZERO } else { request.poll_timeout };
         let attempt = |state: &mut super::state::State, now_ms| state.records.due(&request, now_ms);
-        Ok(self.wait_for(wish, poll_timeout, attempt).await)
+        Ok(self.wait_for(demand, poll_timeout, attempt).await)
     }
 
     async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {

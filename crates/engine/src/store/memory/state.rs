@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::instance_table::{InstanceCommit, InstanceTable};
-use super::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
-use super::peek_lock::Sequence;
 use super::record_table::RecordTable;
-use super::watch::Watches;
-use super::worker_queue::{WorkWanted, WorkerQueue};
 use crate::clock::duration_ms;
+use crate::store::core::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
+use crate::store::core::peek_lock::Sequence;
+use crate::store::core::watch::Watches;
+use crate::store::core::worker_queue::{WorkFilter, WorkerQueue};
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ErrorKind,
     ExecutionMetadata, ExecutionPosition, ExecutionStatus, FetchOrchestrationItems, FetchWorkItems,
@@ -19,7 +19,7 @@ use crate::store::{
     RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
-/// Everything that the store holds.
+/// The whole state of the store.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Lock tokens of both queues, so that no token is ever given twice.
@@ -196,7 +196,7 @@ impl State {
         self.instances.info(instance).is_some_and(|info| info.orchestration_name.is_some())
     }
 
-    /// Adds a message, or says that its guard forbids it.
+    /// Adds a message. Fails if its guard forbids it.
     pub(super) fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
         self.check_guard(&message)?;
         let instances = &self.instances;
@@ -244,7 +244,7 @@ impl State {
     /// Locks ready activities.
     pub(super) fn fetch_work(&mut self, request: &FetchWorkItems<'_>, now_ms: u64) -> Vec<LockedWorkItem> {
         let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
-        let wanted = WorkWanted { tags: request.tag_filter, session: request.session };
+        let wanted = WorkFilter { tags: request.tag_filter, session: request.session };
         let mut items = Vec::new();
         while items.len() < request.max_items
             && let Some(item) = self.work.take_next(&wanted, until_ms, now_ms, &mut self.tokens)

@@ -9,11 +9,11 @@ use async_trait::async_trait;
 
 use super::MemoryStore;
 use super::instance_table::{Execution, InstanceTable};
-use super::orchestrator_queue::OrchestratorQueue;
-use super::peek_lock::Standing;
 use super::record_table::RecordTable;
 use super::state::State;
-use super::worker_queue::WorkerQueue;
+use crate::store::core::orchestrator_queue::OrchestratorQueue;
+use crate::store::core::peek_lock::Standing;
+use crate::store::core::worker_queue::WorkerQueue;
 use crate::store::{
     ContentHeader, ContentItem, ContentOrder, ErrorKind, Export, Import, InstanceContent, MessageContent,
     OrchestratorMessage, ProviderError, Record, Transfer, WorkItemContent,

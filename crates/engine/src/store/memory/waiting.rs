@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::orchestrator_queue::OrchestratorQueue;
 use super::state::State;
-use super::waiters::{Seat, others_first};
-use super::wishes::{AllWaiters, Queues, Wish};
-use super::worker_queue::WorkerQueue;
 use crate::clock::{self, Clock, SystemClock, sleep_until};
+use crate::store::core::demand::{Demand, Queues, WaitQueues};
+use crate::store::core::orchestrator_queue::OrchestratorQueue;
+use crate::store::core::waiters::{WaiterKey, reschedule_once};
+use crate::store::core::worker_queue::WorkerQueue;
 
 /// The reference store, in memory. Nothing outlives the process.
 pub struct MemoryStore {
@@ -24,7 +24,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     state: State,
-    waiters: AllWaiters,
+    waiters: WaitQueues,
 }
 
 impl fmt::Debug for MemoryStore {
@@ -48,7 +48,7 @@ impl MemoryStore {
         self.clock.as_ref()
     }
 
-    /// Runs an operation on the state of this moment, then wakes whoever can go on because of it.
+    /// Runs an operation on the state of this moment, then wakes the fetches that can continue.
     pub(super) fn change<T>(&self, operation: impl FnOnce(&mut State, u64) -> T) -> T {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
@@ -63,16 +63,16 @@ impl MemoryStore {
         operation(&self.lock().state, self.clock.now_ms())
     }
 
-    /// Tries until something comes of it or the time is up. Between tries it sleeps until it is woken by a
-    /// commit or, as its group's timekeeper, by the clock.
-    pub(super) async fn wait_for<W: Wish, T>(
+    /// Repeats an attempt until it returns something or the time is up. Between attempts the fetch
+    /// sleeps until it is woken by a commit or, as the leader of its group, by the clock.
+    pub(super) async fn wait_for<W: Demand, T>(
         &self,
-        wish: impl Fn() -> W,
+        demand: impl Fn() -> W,
         poll_timeout: Duration,
         mut attempt: impl FnMut(&mut State, u64) -> Vec<T>,
     ) -> Vec<T> {
         let mut deadline_ms = None;
-        let mut ticket: Option<Ticket<'_, W>> = None;
+        let mut waiter: Option<WaiterGuard<'_, W>> = None;
         loop {
             let (sleep_until_ms, signal) = {
                 let mut shared = self.lock();
@@ -87,54 +87,56 @@ impl MemoryStore {
                 }
                 let Shared { state, waiters } = &mut *shared;
                 let waiters = W::waiters(waiters);
-                let ticket = ticket.get_or_insert_with(|| Ticket::new(self, waiters.join(wish())));
+                let waiter = waiter.get_or_insert_with(|| WaiterGuard::new(self, waiters.join(demand())));
                 let change_ms =
-                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(&*state, now_ms));
+                    waiters.park(waiter.key, &waiter.signal, |demand| demand.next_change_ms(&*state, now_ms));
                 shared.wake(now_ms);
-                (change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms)), &ticket.signal)
+                (change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms)), &waiter.signal)
             };
             tokio::select! {
                 biased;
-                // One fetch then takes what all of them enqueue.
-                () = signal.notified() => others_first().await,
+                // The tasks that are ready enqueue first, so that one fetch takes what all of them
+                // enqueue.
+                () = signal.notified() => reschedule_once().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        // A panic under the lock is a defect of the store or of a caller's `ResidentExecutions`; the latter is asked
-        // when the state is whole, so going on is right and a poisoned store would only hide the first message.
+        // A panic under the lock is a defect of the store or of a caller's `ResidentExecutions`. The
+        // latter is called when the state is consistent, so it is right to continue: a poisoned store
+        // would only hide the first message.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Shared {
-    /// Wakes as many waiters as there is work for.
+    /// Wakes as many fetches as there is work for.
     fn wake(&mut self, now_ms: u64) {
         self.waiters.wake(&self.state, now_ms);
     }
 }
 
-/// A place among the waiters that is given up when the fetch ends or is dropped.
-struct Ticket<'a, W: Wish> {
+/// Removes the waiter when the fetch ends or is dropped.
+struct WaiterGuard<'a, W: Demand> {
     store: &'a MemoryStore,
-    seat: Seat,
-    /// Keeps a signal that comes before the fetch listens.
+    key: WaiterKey,
+    /// Stores a notification that arrives before the fetch waits for it.
     signal: Arc<Notify>,
-    wish: PhantomData<fn() -> W>,
+    demand: PhantomData<fn() -> W>,
 }
 
-impl<'a, W: Wish> Ticket<'a, W> {
-    fn new(store: &'a MemoryStore, seat: Seat) -> Self {
-        Ticket { store, seat, signal: Arc::new(Notify::new()), wish: PhantomData }
+impl<'a, W: Demand> WaiterGuard<'a, W> {
+    fn new(store: &'a MemoryStore, key: WaiterKey) -> Self {
+        WaiterGuard { store, key, signal: Arc::new(Notify::new()), demand: PhantomData }
     }
 }
 
-impl<W: Wish> Drop for Ticket<'_, W> {
+impl<W: Demand> Drop for WaiterGuard<'_, W> {
     fn drop(&mut self) {
         let mut shared = self.store.lock();
-        W::waiters(&mut shared.waiters).leave(self.seat);
+        W::waiters(&mut shared.waiters).leave(self.key);
         shared.wake(self.store.clock.now_ms());
     }
 }

@@ -13,7 +13,7 @@ use crate::store::{
     RecordBatch, RecordWrite, Records, StartGuard, TagFilter, WatchUntil,
 };
 
-/// Moves only when told to.
+/// Moves only on request.
 struct ManualClock {
     now_ms: watch::Sender<u64>,
 }
@@ -85,7 +85,7 @@ async fn a_fetch_ends_empty_at_its_deadline() {
     assert!(fetch.as_mut().now_or_never().is_none());
     clock.now_ms.send_replace(30);
     assert!(fetch.await.unwrap().is_empty());
-    assert!(store.lock().waiters.is_empty(), "nobody waits any more");
+    assert!(store.lock().waiters.is_empty(), "no fetch waits any more");
 }
 
 #[tokio::test]

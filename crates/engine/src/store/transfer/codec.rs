@@ -1,4 +1,4 @@
-//! The bytes of an item: a byte that tells its kind, then a MessagePack array of its fields. Documented in
+//! The bytes of an item: a byte for its kind, then a MessagePack array of its fields. Documented in
 //! `docs/backup-format.md`; equal items have equal bytes, so a checksum over them is one over the content.
 
 use bytes::Bytes;

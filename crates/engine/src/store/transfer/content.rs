@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use semver::Version;
 
-use crate::store::memory::peek_lock::Standing;
+use crate::store::core::peek_lock::Standing;
 use crate::store::{
     ExecutionStatus, InstanceInfo, OrchestratorMessage, Record, StartGuard, StoredEvent, WorkerMessage,
 };
@@ -33,7 +33,7 @@ pub enum ContentItem {
 /// The moment of an export, and the numbers that must not come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContentHeader {
-    /// The moment, in Unix milliseconds of the store's clock. Visibility and lives are told as they were then.
+    /// The moment, in Unix milliseconds of the store's clock. Visibility and expiry are those of that moment.
     pub taken_at_ms: u64,
     /// Highest id of a message that was ever enqueued for the orchestrator.
     pub last_message_id: u64,
@@ -100,7 +100,7 @@ pub struct MessageContent {
     /// How often it has been fetched.
     pub attempts: u32,
     /// Set when everything of its instance, also what comes later, waits until its `visible_at_ms`, because a batch was
-    /// given back with a delay; so it is set for everything that was fetched before and is not visible. See [`Provider::abandon_orchestration_item`](crate::store::Provider::abandon_orchestration_item).
+    /// abandoned with a delay; so it is set for everything that was fetched before and is not visible. See [`Provider::abandon_orchestration_item`](crate::store::Provider::abandon_orchestration_item).
     pub holds_instance: bool,
 }
 

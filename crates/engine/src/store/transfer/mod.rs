@@ -32,7 +32,7 @@ use super::error::ProviderError;
 /// Giving out and taking in everything that a store holds.
 #[async_trait]
 pub trait Transfer: Send + Sync + 'static {
-    /// Everything that the store holds at one moment during this call. The store goes on working, and what it does
+    /// The whole content of the store at one moment during this call. The store continues to work, and what it does
     /// later does not show. Memory that an export needs does not grow with what is stored.
     async fn export(&self) -> Result<Box<dyn Export + '_>, ProviderError>;
 
@@ -40,7 +40,7 @@ pub trait Transfer: Send + Sync + 'static {
     ///
     /// Until [`Import::finish`] nothing of it is there: nothing can be fetched, and other calls either see an empty store or
     /// fail with `Unavailable`. An import that is dropped, or whose process ends, stays unfinished. A store that
-    /// keeps things beyond its process remembers that, refuses to work, and says so; the next import begins again
+    /// keeps things beyond its process stores that, and refuses to work with an error that names it; the next import begins again
     /// from nothing.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ pub trait Import: Send {
     /// Takes the next items, in the order that [`ContentOrder`] checks.
     ///
     /// # Errors
-    /// `Invalid` when they are out of order or contradict each other. An import that failed cannot go on.
+    /// `Invalid` when they are out of order or contradict each other. An import that failed cannot continue.
     async fn put(&mut self, items: Vec<ContentItem>) -> Result<(), ProviderError>;
 
     /// Everything that was put, read back from the store, with the header that was put: what [`ContentHeader`] calls the

@@ -192,7 +192,7 @@ impl ContentOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::memory::peek_lock::Standing;
+    use crate::store::core::peek_lock::Standing;
     use crate::store::{
         ExecutionContent, ExecutionStatus, MessageContent, OrchestratorMessage, Record, StoredEvent,
     };

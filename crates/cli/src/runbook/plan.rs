@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use segno_runbook::blackout::Blackouts;
-use segno_runbook::definition::{Definition, Phase};
+use segno_runbook::definition::{Definition, MemberLimit, Phase};
 use segno_runbook::members::{INVALID_MEMBERS, Row};
 use segno_runbook::plan::{Plan, PlannedBatch, PlannedCall, plan};
 use segno_server::schedule::Zones;
@@ -271,8 +271,10 @@ fn note(phase: &Phase, is_overdue: bool) -> String {
         let percents: Vec<String> = phase.waves.iter().map(|wave| format!("{}%", wave.percent)).collect();
         notes.push(format!("waves {}", percents.join(", ")));
     }
-    if let Some(max_parallel) = phase.max_parallel {
-        notes.push(format!("{max_parallel} at once"));
+    match phase.max_parallel {
+        Some(MemberLimit::Members(members)) => notes.push(format!("{members} at once")),
+        Some(MemberLimit::Percent(percent)) => notes.push(format!("{percent}% at once")),
+        None => {}
     }
     notes.join("; ")
 }

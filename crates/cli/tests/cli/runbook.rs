@@ -328,7 +328,7 @@ fn a_plan_of_more_rows_than_allowed_is_refused() {
         &directory,
         &["plan", "wave.yaml", "--data", "rows.csv"],
         expect![[r#"
-            ! rows.csv:50002: error: there are more than 50000 rows, which is the limit; split them into several texts
+            ! rows.csv:50002: error: there are more than 50000 rows, which is the limit; split the file, and add the other parts with `segno batch add-members`
             ! segno: rows.csv has 1 error [invalid-members]
             = 2
         "#]],

@@ -16,22 +16,33 @@ pub struct Phase {
     /// Percentage of members that must succeed for the phase to be completed; 100 unless set.
     pub success_threshold: u8,
     /// Most members with a step in progress at once; `None` is no limit.
-    pub max_parallel: Option<u32>,
+    pub max_parallel: Option<MemberLimit>,
     /// Groups of members, one after the other, the last of 100 percent; empty is one group of all.
     pub waves: Vec<Wave>,
     /// Failed members with which no further step of the phase is released.
-    pub error_budget: Option<ErrorBudget>,
+    pub error_budget: Option<MemberLimit>,
     /// Whether a person must approve before the phase begins.
     pub approval: Option<Approval>,
 }
 
-/// Failed members with which a phase stops; at least 1.
+/// A number of members, absolute or as a share; at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorBudget {
+pub enum MemberLimit {
     /// A number of members.
     Members(u32),
-    /// A percentage of the batch's members.
+    /// A percentage of the members that take part in the phase.
     Percent(u8),
+}
+
+impl MemberLimit {
+    /// The number, rounded up, of a phase with so many members.
+    pub fn of(self, members: u32) -> u32 {
+        let number = match self {
+            MemberLimit::Members(number) => u64::from(number),
+            MemberLimit::Percent(percent) => (u64::from(members) * u64::from(percent)).div_ceil(100),
+        };
+        u32::try_from(number).unwrap_or(u32::MAX).max(1)
+    }
 }
 
 /// A group of members.

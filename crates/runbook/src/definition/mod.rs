@@ -8,7 +8,7 @@ mod notify;
 mod source;
 mod step;
 
-pub use flow::{Approval, Blackout, ErrorBudget, Members, OnPhaseFailure, Phase, Wave};
+pub use flow::{Approval, Blackout, MemberLimit, Members, OnPhaseFailure, Phase, Wave};
 pub use notify::{NoticeEvent, Notify};
 pub use source::{BatchTime, DataSource, MultiValued, MultiValuedFormat, SourceKind};
 pub use step::{Poll, Retry, StepDefinition};

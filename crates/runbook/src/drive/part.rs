@@ -117,7 +117,7 @@ impl Held {
         let mut sources = self.of_messages(messages, part);
         let own = self.own.drain(..).map(|message| Source::inside(Input::Message(message)));
         sources.extend(own);
-        let due = self.wakeups.due(&*self.services.store, &self.place, &self.rows, now_ms).await?;
+        let due = self.wakeups.due(&*self.services.store, &self.place, &mut self.rows, now_ms).await?;
         part.late_ms = due.iter().map(|(_, at_ms)| now_ms.saturating_sub(*at_ms)).collect();
         sources.extend(due.into_iter().map(|(key, _)| Source::inside(Input::Due(key))));
         if self.has_cursor_work(now_ms).await? {

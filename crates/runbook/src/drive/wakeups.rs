@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use segno::clock::NEVER_MS;
-use segno::store::{DueRecords, Store};
+use segno::store::{DueRecords, Record, Store};
 
 use super::error::DriveError;
+use super::load::decode;
 use super::place::BatchPlace;
 use crate::rows::{Row, RowKey, Rows, Table, WorkKey};
 
@@ -36,12 +37,13 @@ impl Wakeups {
         }
     }
 
-    /// Rows that are due, each with the time, in the order of their tables.
+    /// Rows that are due, each with the time, in the order of their tables. They are loaded: their records were
+    /// read anyway.
     pub(super) async fn due(
         &mut self,
         store: &dyn Store,
         place: &BatchPlace,
-        rows: &Rows,
+        rows: &mut Rows,
         now_ms: u64,
     ) -> Result<Vec<(RowKey, u64)>, DriveError> {
         let mut keys: Vec<(RowKey, u64)> = in_memory(rows).filter(|(_, at_ms)| *at_ms <= now_ms).collect();
@@ -50,7 +52,11 @@ impl Wakeups {
         }
         let before = keys.len();
         for table in STORED {
-            keys.extend(read(store, place, table, now_ms, DUE_ROWS).await?);
+            for record in read(store, place, table, now_ms, DUE_ROWS).await? {
+                let Some(key) = place.row_key(table, &record.id) else { continue };
+                rows.load(decode(table, &record)?);
+                keys.push((key, record.due_at_ms.unwrap_or_default()));
+            }
         }
         if keys.len() == before {
             self.stored_ms = next_stored(store, place).await?;
@@ -103,7 +109,8 @@ async fn next_stored(store: &dyn Store, place: &BatchPlace) -> Result<u64, Drive
     let mut earliest_ms = NEVER_MS;
     for table in STORED {
         let first = read(store, place, table, NEVER_MS, 1).await?;
-        earliest_ms = first.first().map_or(earliest_ms, |(_, at_ms)| earliest_ms.min(*at_ms));
+        let at_ms = first.first().and_then(|record| record.due_at_ms);
+        earliest_ms = earliest_ms.min(at_ms.unwrap_or(NEVER_MS));
     }
     Ok(earliest_ms)
 }
@@ -114,7 +121,7 @@ async fn read(
     table: Table,
     by_ms: u64,
     limit: usize,
-) -> Result<Vec<(RowKey, u64)>, DriveError> {
+) -> Result<Vec<Record>, DriveError> {
     let folder = place.folder();
     let request = DueRecords {
         kind: table.name(),
@@ -123,9 +130,5 @@ async fn read(
         limit,
         poll_timeout: Duration::ZERO,
     };
-    let records = store.due_records(request).await?;
-    let key = |record: &segno::store::Record| {
-        Some((place.row_key(table, &record.id)?, record.due_at_ms.unwrap_or_default()))
-    };
-    Ok(records.iter().filter_map(key).collect())
+    Ok(store.due_records(request).await?)
 }

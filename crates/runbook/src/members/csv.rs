@@ -27,14 +27,24 @@ pub struct CsvLimits {
     pub max_bytes: usize,
     /// Most rows.
     pub max_rows: usize,
+    /// What to do with more.
+    pub advice: &'static str,
 }
 
 impl CsvLimits {
     /// For the file of a manual batch.
-    pub const MANUAL: CsvLimits = CsvLimits { max_bytes: MAX_CSV_BYTES, max_rows: MAX_CSV_ROWS };
+    pub const MANUAL: CsvLimits = CsvLimits {
+        max_bytes: MAX_CSV_BYTES,
+        max_rows: MAX_CSV_ROWS,
+        advice: "split the file, and add the other parts with `segno batch add-members`",
+    };
 
     /// For the answer of a data source.
-    pub const SOURCE: CsvLimits = CsvLimits { max_bytes: MAX_SOURCE_BYTES, max_rows: MAX_SOURCE_ROWS };
+    pub const SOURCE: CsvLimits = CsvLimits {
+        max_bytes: MAX_SOURCE_BYTES,
+        max_rows: MAX_SOURCE_ROWS,
+        advice: "let the source return fewer rows, or split it into several runbooks",
+    };
 }
 
 /// A member's row.
@@ -154,7 +164,8 @@ impl<'s> Reading<'s> {
         if bytes.len() > limits.max_bytes {
             // Not how many there are: the caller may have stopped reading at the limit.
             let problem = format!("the text has more than the limit of {}", in_mib(limits.max_bytes));
-            self.problems.push(Problem::error(Position::of_line(1), "", problem));
+            let problem = Problem::error(Position::of_line(1), "", problem);
+            self.problems.push(problem.advice(limits.advice));
             return false;
         }
         let mut has_columns = false;
@@ -163,7 +174,7 @@ impl<'s> Reading<'s> {
         if let Some(line) = first_beyond(bytes, limits.max_rows) {
             let problem = format!("there are more than {} rows, which is the limit", limits.max_rows);
             let problem = Problem::error(Position::of_line(line), "", problem);
-            self.problems.push(problem.advice("split them into several texts"));
+            self.problems.push(problem.advice(limits.advice));
             return false;
         }
         let mut lines = Lines { bytes, counted: 0, line: 1 };

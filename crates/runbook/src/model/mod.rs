@@ -58,6 +58,8 @@ pub struct Model {
     pub ignored: BTreeMap<String, u32>,
     /// Times that `wants` had not foreseen what an input needed.
     pub unforeseen: u32,
+    /// Rows that were loaded for inputs.
+    pub rows_loaded: u32,
     /// Whether everything is checked after every commit.
     pub checks: bool,
     definitions: BTreeMap<u32, Arc<Definition>>,
@@ -92,6 +94,7 @@ impl Model {
             refusals: Vec::new(),
             ignored: BTreeMap::new(),
             unforeseen: 0,
+            rows_loaded: 0,
             checks: true,
             definitions: BTreeMap::new(),
             store: BTreeMap::new(),
@@ -328,7 +331,10 @@ impl Model {
         for want in missing {
             match want {
                 Want::Row(key) => match self.store.get(key) {
-                    Some(row) => rows.load(row.clone()),
+                    Some(row) => {
+                        self.rows_loaded += 1;
+                        rows.load(row.clone());
+                    }
                     None => rows.load_absent(key),
                 },
                 Want::Range { table, from, to } => {
@@ -338,6 +344,7 @@ impl Model {
                             _ => RowKey::Work(WorkKey::Step(StepId(id))),
                         };
                         if let Some(row) = self.store.get(&key) {
+                            self.rows_loaded += 1;
                             rows.load(row.clone());
                         }
                     }

@@ -105,6 +105,9 @@ struct Loaded<K, R> {
     entries: BTreeMap<K, Entry<R>>,
     /// Whether a row that is not here does not exist.
     is_complete: bool,
+    /// Rows that were changed since the last commit, so that a commit does not look at all that are loaded. One
+    /// whose change was taken back, or that was changed twice, may be here as well.
+    changed: Vec<K>,
     input: u64,
     /// Entries as they were before the current input; `None` where there was none.
     undo: Vec<(K, Option<Entry<R>>)>,
@@ -112,7 +115,7 @@ struct Loaded<K, R> {
 
 impl<K: Ord + Clone, R: Clone + Stateful> Loaded<K, R> {
     fn new(is_complete: bool) -> Self {
-        Loaded { entries: BTreeMap::new(), is_complete, input: 1, undo: Vec::new() }
+        Loaded { entries: BTreeMap::new(), is_complete, changed: Vec::new(), input: 1, undo: Vec::new() }
     }
 
     fn begin(&mut self) {
@@ -152,7 +155,10 @@ impl<K: Ord + Clone, R: Clone + Stateful> Loaded<K, R> {
             self.undo.push((key.clone(), Some(entry.clone())));
             entry.saved_in = self.input;
         }
-        entry.is_changed = true;
+        if !entry.is_changed {
+            entry.is_changed = true;
+            self.changed.push(key.clone());
+        }
         entry.row.as_mut()
     }
 
@@ -161,6 +167,9 @@ impl<K: Ord + Clone, R: Clone + Stateful> Loaded<K, R> {
         let stored = self.entries.get(&key).and_then(|before| before.stored);
         let entry = Entry { row: Some(row), is_changed: true, stored, saved_in };
         let before = self.entries.insert(key.clone(), entry);
+        if before.as_ref().is_none_or(|before| !before.is_changed) {
+            self.changed.push(key.clone());
+        }
         if before.as_ref().is_none_or(|before| before.saved_in != saved_in) {
             self.undo.push((key, before));
         }
@@ -171,7 +180,9 @@ impl<K: Ord + Clone, R: Clone + Stateful> Loaded<K, R> {
     }
 
     fn take_changes(&mut self, changes: &mut Changes, wrap: impl Fn(R) -> Row) {
-        for entry in self.entries.values_mut().filter(|entry| entry.is_changed) {
+        self.changed.sort_unstable();
+        for key in self.changed.drain(..) {
+            let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.is_changed) else { continue };
             entry.is_changed = false;
             let state = entry.row.as_ref().and_then(Stateful::state);
             if state != entry.stored {

@@ -130,7 +130,12 @@ impl Work {
         self.call_state = Some(CallState::Waiting);
         let since = *self.unleased_since.get_or_insert(now);
         self.check_at = Some(next_look(now, since, dispatch_timeout_sec));
-        later(since, dispatch_timeout_sec) <= now
+        self.is_unleased_for(now, dispatch_timeout_sec)
+    }
+
+    /// Whether no worker has had the call for so long.
+    pub(super) fn is_unleased_for(&self, now: Timestamp, sec: u64) -> bool {
+        self.unleased_since.is_some_and(|since| later(since, sec) <= now)
     }
 }
 

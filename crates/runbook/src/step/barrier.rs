@@ -5,7 +5,7 @@
 
 use super::effect::Notice;
 use super::turn::{Step, Turn};
-use crate::definition::ErrorBudget;
+use crate::definition::MemberLimit;
 use crate::rows::{PhaseId, PhaseRow, ReleaseCursor, later};
 
 impl Turn<'_> {
@@ -145,11 +145,6 @@ fn with_held(before: Option<ReleaseCursor>, new: ReleaseCursor) -> ReleaseCursor
 }
 
 /// Whether as many members have failed as the budget allows; a budget of none is spent by the first.
-fn is_spent(phase: &PhaseRow, budget: ErrorBudget) -> bool {
-    let failed = u64::from(phase.members_failed.saturating_sub(phase.budget_base));
-    let members = u64::from(phase.members());
-    match budget {
-        ErrorBudget::Members(allowed) => failed >= u64::from(allowed.max(1)),
-        ErrorBudget::Percent(allowed) => failed > 0 && failed * 100 >= members * u64::from(allowed),
-    }
+fn is_spent(phase: &PhaseRow, budget: MemberLimit) -> bool {
+    phase.members_failed.saturating_sub(phase.budget_base) >= budget.of(phase.members())
 }

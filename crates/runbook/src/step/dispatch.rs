@@ -174,7 +174,8 @@ impl Turn<'_> {
     /// Whether a phase has a place for one more step.
     pub(super) fn has_place(&self, phase: PhaseId) -> Step<bool> {
         let max_parallel = self.with_phase(phase, |_, phase| phase.max_parallel)?;
-        Ok(max_parallel.is_none_or(|max| self.phase(phase).places_taken < max))
+        let phase = self.phase(phase);
+        Ok(max_parallel.is_none_or(|most| phase.places_taken < most.of(phase.members())))
     }
 
     /// Begins a step whose turn has come, unless something holds it back.

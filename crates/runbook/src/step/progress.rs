@@ -35,6 +35,10 @@ impl Turn<'_> {
 
     /// Begins a step if its turn has come.
     pub(super) fn start_if_allowed(&mut self, phase: PhaseId, ordinal: Ordinal, index: u32) -> Step<()> {
+        // The gate comes first: behind a closed one, the row need not be loaded.
+        if !self.phase(phase).is_gate_open(ordinal, index) {
+            return Ok(());
+        }
         let is_waiting = self.step_of(phase, ordinal, index)?.is_some_and(waits_for_turn);
         if is_waiting && self.may_begin(phase, ordinal, index)? {
             self.start(phase, ordinal, index)?;

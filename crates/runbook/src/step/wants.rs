@@ -4,7 +4,9 @@
 use super::turn::Turn;
 use super::{Context, Input, Part};
 use crate::message::{Action, CallSeen, EventMessage, Message, Outcome, WorkReference};
-use crate::rows::{MemberId, Ordinal, Origin, PhaseStatus, RowKey, Rows, StepId, Want, WorkKey, normal_key};
+use crate::rows::{
+    MemberId, Ordinal, Origin, PhaseStatus, RowKey, Rows, StepId, Want, Work, WorkKey, WorkStatus, normal_key,
+};
 
 /// What an input needs that is not loaded. Loading it may show that more is needed: call again until nothing is.
 pub fn wants(rows: &mut Rows, input: &Input, context: &Context<'_>) -> Vec<Want> {
@@ -30,34 +32,81 @@ impl List<'_> {
 
     fn input(&mut self, input: &Input) {
         match input {
-            Input::Message(Message::Result(result)) => {
-                self.reference(result.work, matches!(result.outcome, Outcome::Completed { .. }));
-            }
-            Input::Message(Message::Call(report)) => {
-                let completed = matches!(report.seen, CallSeen::Ended { outcome: Outcome::Completed { .. } });
-                let is_ended =
-                    matches!(report.seen, CallSeen::Ended { .. } | CallSeen::Waiting | CallSeen::Unsent);
-                self.reference(report.work, completed || !is_ended);
-            }
+            Input::Message(Message::Result(result)) => self.reference(result.work, Some(&result.outcome)),
+            Input::Message(Message::Call(report)) => match &report.seen {
+                CallSeen::Ended { outcome } => self.reference(report.work, Some(outcome)),
+                _ => self.reference(report.work, None),
+            },
             Input::Message(Message::Pool(_)) => {}
             Input::Message(Message::Event(event)) => self.event(event),
             Input::Message(Message::Request(request)) => self.action(&request.action),
-            Input::Due(RowKey::Work(WorkKey::Step(id))) => self.step(*id),
+            Input::Due(RowKey::Work(WorkKey::Step(id))) => self.due_step(*id),
             Input::Due(RowKey::Work(key)) => self.row(*key),
             Input::Due(_) => {}
             Input::Continue => self.part(),
         }
     }
 
-    fn reference(&mut self, reference: WorkReference, is_good: bool) {
+    /// The outcome of a call; none if the call was looked after and has not ended.
+    fn reference(&mut self, reference: WorkReference, outcome: Option<&Outcome>) {
         match reference {
-            WorkReference::Step(id) => {
-                self.step(id);
-                if is_good { self.next_steps(id) } else { self.all_steps_with(id) }
-            }
+            WorkReference::Step(id) => self.step_outcome(id, outcome),
             WorkReference::Init(_) => {}
             WorkReference::Rollback(member) => self.rollback(member),
             WorkReference::Removal(member, _) => self.removal(member),
+        }
+    }
+
+    /// A step whose call was heard of. What else is needed depends on its row: often nothing, because a poll and
+    /// another attempt touch no other row.
+    fn step_outcome(&mut self, id: StepId, outcome: Option<&Outcome>) {
+        self.row(WorkKey::Step(id));
+        let (now, timeout_sec) = (self.turn.now(), self.turn.context.dispatch_timeout_sec);
+        let Some(work) = self.work(id) else { return };
+        let is_final = match outcome {
+            Some(Outcome::Completed { .. }) => return self.completed_step(id),
+            Some(Outcome::InProgress) => !work.is_poll_step,
+            Some(Outcome::Failed { throttled, .. }) => !throttled && work.retry_count >= work.retry_limit,
+            None => work.is_unleased_for(now, timeout_sec),
+        };
+        if is_final {
+            self.failed_step(id);
+        }
+    }
+
+    /// The row of a step, once it is loaded.
+    fn work(&self, id: StepId) -> Option<&Work> {
+        self.turn.rows.work(WorkKey::Step(id)).ok().flatten()
+    }
+
+    /// The member keeps outputs, and begins the next step.
+    fn completed_step(&mut self, id: StepId) {
+        let next = self.next_steps(id);
+        let blueprint = self.turn.blueprint(WorkKey::Step(id)).ok().flatten();
+        let has_outputs = blueprint.is_some_and(|blueprint| !blueprint.step().output_params.is_empty());
+        if has_outputs || !next.is_empty() {
+            self.step(id);
+        }
+        for id in next {
+            self.row(WorkKey::Step(id));
+        }
+    }
+
+    /// The member of a step that has failed for good takes no further part.
+    fn failed_step(&mut self, id: StepId) {
+        self.step(id);
+        self.all_steps_with(id);
+    }
+
+    fn due_step(&mut self, id: StepId) {
+        self.row(WorkKey::Step(id));
+        let now = self.turn.now();
+        let Some(work) = self.work(id) else { return };
+        let is_late = work.poll_deadline().is_some_and(|deadline| deadline < now);
+        match work.status {
+            WorkStatus::Pending => self.step(id),
+            WorkStatus::Polling if is_late && !work.is_called() => self.failed_step(id),
+            _ => {}
         }
     }
 
@@ -71,8 +120,8 @@ impl List<'_> {
     }
 
     /// The steps that may begin when one was passed.
-    fn next_steps(&mut self, id: StepId) {
-        let Some((phase, place)) = self.turn.rows.locate(id) else { return };
+    fn next_steps(&self, id: StepId) -> Vec<StepId> {
+        let Some((phase, place)) = self.turn.rows.locate(id) else { return Vec::new() };
         let next = place.index + 1;
         let mut found = Vec::new();
         if next < phase.steps {
@@ -87,9 +136,7 @@ impl List<'_> {
                 }
             }
         }
-        for id in found {
-            self.row(WorkKey::Step(id));
-        }
+        found
     }
 
     /// All steps of the member of a step.

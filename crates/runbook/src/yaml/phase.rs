@@ -8,7 +8,7 @@ use segno_actions::functions::HumanDuration;
 use super::keys::{APPROVAL, PHASE, WAVE};
 use super::reader::Reader;
 use super::step::StepList;
-use crate::definition::{Approval, ErrorBudget, Phase, Wave};
+use crate::definition::{Approval, MemberLimit, Phase, Wave};
 use crate::limits::{MAX_PARALLEL, MAX_PHASES, MAX_WAVES};
 use crate::names::NameKind;
 
@@ -49,12 +49,10 @@ impl Reader<'_> {
             Some(field) => self.percent(&field, 0),
             None => Some(100),
         };
-        let max_parallel = fields.get("max_parallel").and_then(|field| {
-            let number = self.number(&field, 1, MAX_PARALLEL.into())?;
-            u32::try_from(number).ok()
-        });
+        let max_parallel =
+            fields.get("max_parallel").and_then(|field| self.member_limit(&field, MAX_PARALLEL));
         let waves = fields.get("waves").map(|field| self.waves(&field)).unwrap_or_default();
-        let error_budget = fields.get("error_budget").and_then(|field| self.error_budget(&field));
+        let error_budget = fields.get("error_budget").and_then(|field| self.member_limit(&field, u32::MAX));
         let approval = fields.get("approval").and_then(|field| self.approval(field));
         Some(Phase {
             name: name?,
@@ -120,20 +118,21 @@ impl Reader<'_> {
         Some(Wave { percent: percent?, pause_sec: pause_sec? })
     }
 
-    fn error_budget(&mut self, field: &Field<'_>) -> Option<ErrorBudget> {
+    /// A number of members, or a percentage.
+    fn member_limit(&mut self, field: &Field<'_>, most: u32) -> Option<MemberLimit> {
         if let Tree::Text(text) = &field.node.tree
             && text.contains('%')
         {
             let percent = percent_of(text).and_then(|percent| u8::try_from(percent).ok());
             if let Some(percent) = percent.filter(|percent| (1..=100).contains(percent)) {
-                return Some(ErrorBudget::Percent(percent));
+                return Some(MemberLimit::Percent(percent));
             }
             let problem = format!("{:?} is not a percentage from 1% to 100%", shown(text));
             self.push(field.error(problem).advice("write a number of members, or as in 5%"));
             return None;
         }
-        let members = self.number(field, 1, u32::MAX.into())?;
-        u32::try_from(members).ok().map(ErrorBudget::Members)
+        let members = self.number(field, 1, most.into())?;
+        u32::try_from(members).ok().map(MemberLimit::Members)
     }
 
     fn approval(&mut self, field: Field<'_>) -> Option<Approval> {

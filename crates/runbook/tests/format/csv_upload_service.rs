@@ -250,7 +250,7 @@ fn a_file_that_is_too_large_is_refused() {
         large,
         &[],
         expect![[r#"
-        error: line 1: the text has more than the limit of 10 MiB
+        error: line 1: the text has more than the limit of 10 MiB; split the file, and add the other parts with `segno batch add-members`
     "#]],
     );
 }
@@ -263,7 +263,7 @@ fn too_many_rows_are_refused() {
         rows(MAX_CSV_ROWS + 1),
         &[],
         expect![[r#"
-            error: line 50002: there are more than 50000 rows, which is the limit; split them into several texts
+            error: line 50002: there are more than 50000 rows, which is the limit; split the file, and add the other parts with `segno batch add-members`
         "#]],
     );
 }
@@ -340,7 +340,7 @@ fn all_problems_are_reported_at_once_and_counted() {
 
 #[test]
 fn rows_beyond_the_limit_are_refused_before_any_is_taken() {
-    let limits = CsvLimits { max_bytes: 1_000, max_rows: 2 };
+    let limits = CsvLimits { max_bytes: 1_000, max_rows: 2, advice: "send fewer" };
     for (text, expected) in [
         ("Id\n1\n2\n", Ok(2)),
         ("Id\r\n1\r\n2\r\n", Ok(2)),

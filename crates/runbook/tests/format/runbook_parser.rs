@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use segno_runbook::definition::{
-    Approval, BatchTime, ErrorBudget, Members, MultiValuedFormat, OnPhaseFailure, Poll, Retry, SourceKind,
+    Approval, BatchTime, MemberLimit, Members, MultiValuedFormat, OnPhaseFailure, Poll, Retry, SourceKind,
     Wave,
 };
 use serde_json::json;
@@ -64,9 +64,9 @@ fn everything_beyond_the_original_format_is_read() {
     let cutover = &runbook.phases[1];
     let waves = [(5, 0), (25, 3_600), (100, 0)].map(|(percent, pause_sec)| Wave { percent, pause_sec });
     assert_eq!(cutover.waves, waves);
-    assert_eq!(cutover.error_budget, Some(ErrorBudget::Percent(5)));
-    assert_eq!(runbook.phases[0].error_budget, Some(ErrorBudget::Members(10)));
-    assert_eq!((cutover.success_threshold, cutover.max_parallel), (95, Some(50)));
+    assert_eq!(cutover.error_budget, Some(MemberLimit::Percent(5)));
+    assert_eq!(runbook.phases[0].error_budget, Some(MemberLimit::Members(10)));
+    assert_eq!((cutover.success_threshold, cutover.max_parallel), (95, Some(MemberLimit::Members(50))));
     let approval = Approval { message: Some("Everyone told?".to_owned()), timeout_sec: Some(172_800) };
     assert_eq!(cutover.approval, Some(approval));
     assert_eq!(runbook.phases[0].approval, Some(Approval { message: None, timeout_sec: None }));

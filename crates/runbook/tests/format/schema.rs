@@ -42,6 +42,7 @@ fn what_the_parser_takes_the_schema_takes() {
         phase_with("approval: false"),
         phase_with("error_budget: 1"),
         phase_with("error_budget: 7%"),
+        phase_with("max_parallel: 10%"),
         step_with("retry: {max_retries: 3}"),
         step_with("poll: {interval: 1m 30s, timeout: 2d}"),
         with("offset: T-0", "offset: T-1d12h"),

@@ -1,5 +1,6 @@
 //! Queries of data sources: a database whose rows the test changes, in virtual time.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -32,12 +33,17 @@ phases:
 struct Database {
     rows: Arc<Mutex<Result<Vec<[String; 3]>, String>>>,
     queries: Arc<Mutex<u32>>,
+    /// Whether it never answers.
+    hangs: Arc<AtomicBool>,
 }
 
 #[async_trait]
 impl SqlReader for Database {
     async fn rows(&self, _: &Secret, _: &str, _: SqlLimits) -> Result<SqlRows, SourceError> {
         *self.queries.lock().unwrap() += 1;
+        if self.hangs.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         let rows = self.rows.lock().unwrap().clone();
         let rows = rows.map_err(|message| SourceError::wrong("sql", message))?;
         let row = |row: [String; 3]| row.map(Some).to_vec();
@@ -66,7 +72,11 @@ impl Drop for Node {
 
 impl Stage {
     fn new() -> Stage {
-        let database = Database { rows: Arc::new(Mutex::new(Ok(Vec::new()))), queries: Arc::default() };
+        let database = Database {
+            rows: Arc::new(Mutex::new(Ok(Vec::new()))),
+            queries: Arc::default(),
+            hangs: Arc::default(),
+        };
         Stage { world: World::new(all_succeed()), database }
     }
 
@@ -347,6 +357,26 @@ fn a_query_that_fails_is_shown_and_made_again_at_the_next_interval() {
         let between = later.next_run_at.unwrap().duration_since(failed.next_run_at.unwrap());
         assert_eq!(between, SignedDuration::from_mins(5));
         assert_eq!(stage.members(1).await.len(), 2);
+    });
+}
+
+#[test]
+fn a_query_that_does_not_answer_in_time_is_shown_and_batches_go_on() {
+    segno_testkit::run(async {
+        let stage = Stage::new();
+        stage.set(&[("a", 1, "1")]);
+        let _node = stage.begin(WAVES).await;
+        let first = stage.next().await;
+        stage.database.hangs.store(true, Ordering::Relaxed);
+        let failed = stage.next().await;
+        let error = failed.last_error.clone().unwrap();
+        assert_eq!(error.message, "the sql source failed: it took longer than the limit of 120 s");
+        assert_eq!(failed.counts, first.counts, "those of the last success stay");
+        // The batch runs to its end, although its source still does not answer.
+        stage.world.until_ended(BatchId(1)).await;
+        assert_eq!(stage.members(1).await, ["a=1"]);
+        stage.database.hangs.store(false, Ordering::Relaxed);
+        assert_eq!(stage.next().await.last_error, None);
     });
 }
 

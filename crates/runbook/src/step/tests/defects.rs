@@ -1,7 +1,7 @@
 //! One test for each defect of the shipped system that is still there, and for those that were found here.
 //!
-//! Not here, because the data source computes differences and has yet to be written: an immediate batch that excludes
-//! its own members, and the difference of a batch whose rows have vanished.
+//! Those of data sources are in `drive/tests/query.rs`: an immediate batch that excludes its own members, and a batch
+//! whose rows have all vanished.
 
 use serde_json::json;
 

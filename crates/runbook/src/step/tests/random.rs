@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::definition::{
-    Approval, BatchTime, Blackout, DataSource, Definition, ErrorBudget, Members, OnPhaseFailure, Phase, Poll,
+    Approval, BatchTime, Blackout, DataSource, Definition, MemberLimit, Members, OnPhaseFailure, Phase, Poll,
     Retry, SourceKind, StepDefinition, Wave,
 };
 use crate::message::{Action, EventMessage, MemberEntry, Message, Outcome, OverdueBehavior};
@@ -140,15 +140,19 @@ fn phase(rng: &mut Rng, name: String, offset_minutes: u64, rollbacks: &[String],
         approval: None,
     };
     if spice.is_wild {
-        phase.max_parallel = chance(rng, 25).then(|| rng.u32(1..3));
+        phase.max_parallel = match rng.u32(0..8) {
+            0 => Some(MemberLimit::Members(rng.u32(1..3))),
+            1 => Some(MemberLimit::Percent(rng.u8(1..60))),
+            _ => None,
+        };
         if chance(rng, 25) {
             let pause_sec = [0, 0, 300][rng.usize(0..3)];
             phase.waves =
                 [rng.u8(0..50), rng.u8(50..90), 100].map(|percent| Wave { percent, pause_sec }).to_vec();
         }
         phase.error_budget = match rng.u32(0..10) {
-            0 => Some(ErrorBudget::Members(rng.u32(0..3))),
-            1 => Some(ErrorBudget::Percent(rng.u8(0..60))),
+            0 => Some(MemberLimit::Members(rng.u32(0..3))),
+            1 => Some(MemberLimit::Percent(rng.u8(0..60))),
             _ => None,
         };
         phase.approval = chance(rng, 10)

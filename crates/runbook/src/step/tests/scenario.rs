@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::random::{create, entry, start};
 use crate::definition::Definition;
-use crate::message::{MemberEntry, Outcome};
+use crate::message::{EventMessage, MemberEntry, Message, Outcome};
 use crate::model::{Model, Reply};
-use crate::rows::{earlier, later};
-use crate::step::{Dispatch, Effect};
+use crate::rows::{PhaseId, Row, RowKey, earlier, later};
+use crate::step::{Dispatch, Effect, IgnoredReason, Input, Verdict};
 
 /// Moments after which a small batch that has not come to rest hangs.
 const MAX_MOMENTS: usize = 1_000;
@@ -91,5 +91,37 @@ pub(super) fn dispatches(model: &Model) -> impl Iterator<Item = &Dispatch> {
     model.effects.iter().filter_map(|effect| match effect {
         Effect::Dispatch(dispatch) => Some(dispatch),
         _ => None,
+    })
+}
+
+/// Applies a message of the bus, and returns what became of it.
+pub(super) fn verdict(model: &mut Model, message: Message) -> Verdict {
+    let verdict = model.apply(&Input::Message(message)).verdict;
+    model.settle();
+    verdict
+}
+
+/// Checks that a message is ignored with a reason, and changes no row.
+pub(super) fn is_ignored(model: &mut Model, message: Message, reason: IgnoredReason) {
+    let rows = |model: &Model| -> Vec<(RowKey, Row)> {
+        model.rows().map(|(key, row)| (key.clone(), row.clone())).collect()
+    };
+    let (before, shown) = (rows(model), format!("{message:?}"));
+    assert_eq!(verdict(model, message), Verdict::Ignored(reason), "{shown}");
+    assert_eq!(rows(model), before, "{shown} changed rows");
+}
+
+/// `phase-due` of a scheduler.
+pub(super) fn phase_due(model: &Model, id: PhaseId) -> Message {
+    let batch = model.batch();
+    Message::Event(EventMessage::PhaseDue {
+        runbook_name: batch.runbook_name.clone(),
+        runbook_version: batch.runbook_version,
+        batch_id: batch.id,
+        phase_execution_id: id,
+        phase_name: "cutover".to_owned(),
+        offset_minutes: 0,
+        due_at: batch.batch_start_time,
+        member_ids: Vec::new(),
     })
 }

@@ -1,4 +1,4 @@
-//! How members, phases and batches go on: the cases of the authors' suites.
+//! `PhaseProgressionServiceTests`: how members, phases and batches go on.
 
 use super::random::entry;
 use super::scenario::{all_succeed, batch, dispatches, done, functions, phase, run, run_until_sec, step};
@@ -137,4 +137,38 @@ fn a_step_that_is_held_back_names_the_request_that_releases_it() {
     run(&mut model);
     let explanation = model.explain(&then);
     assert_eq!(explanation.releaser, Some(Releaser::Request("resume_batch")), "{explanation:?}");
+}
+
+/// The most steps that were at work at once.
+fn most_at_once(max_parallel: &str, members: &str, count: u8) -> usize {
+    let steps = [step("Do", ""), step("Then", "")];
+    let more = format!("max_parallel: {max_parallel}");
+    let body = format!("members: {members}\nphases:\n{}", phase("cutover", "T-0", &more, &steps));
+    let mut model = batch(&body, count, |_| Reply::After(60, done()));
+    let mut most = 0;
+    loop {
+        model.settle();
+        most = most.max(model.calls().filter(|(_, call)| call.is_open()).count());
+        if !model.tick() {
+            break;
+        }
+    }
+    assert_eq!(model.batch().status, BatchStatus::Completed);
+    assert_eq!(functions(&model).len(), 2 * usize::from(count));
+    most
+}
+
+#[test]
+fn a_phase_has_as_many_members_at_work_as_it_says_or_a_share_of_them() {
+    for members in ["barrier", "independent"] {
+        for (max_parallel, count, most) in
+            [("3", 10, 3), ("20", 10, 10), ("30%", 10, 3), ("25%", 10, 3), ("1%", 10, 1), ("100%", 10, 10)]
+        {
+            assert_eq!(
+                most_at_once(max_parallel, members, count),
+                most,
+                "{max_parallel} of {count}, {members}"
+            );
+        }
+    }
 }

@@ -20,7 +20,7 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q schemathesis==4.32.5
 
 store=segno:$work/store
-key=$("$segno" key create --name fuzz --role admin --store "$store" --output json 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["secret"])')
+key=$("$segno" keys create --name fuzz --role admin --grant '*/*' --store "$store" -o json 2>/dev/null | python3 -c 'import json, sys; print(json.load(sys.stdin)["secret"])')
 "$segno" serve --store "$store" --listen 127.0.0.1:0 2>"$work/log" &
 server=$!
 until address=$(grep -o '"address":"[^"]*"' "$work/log" | cut -d'"' -f4) && [ -n "$address" ]; do
@@ -28,9 +28,9 @@ until address=$(grep -o '"address":"[^"]*"' "$work/log" | cut -d'"' -f4) && [ -n
   read -rt 0.1 <> <(:) || true
 done
 
-# Streams do not end by themselves, and fetches wait for work. Revoking keys would take the fuzzer's own.
+# Streams do not end by themselves; fetches, exchanges and receivers wait for work. Revoking keys would take the fuzzer's own.
 "$work/venv/bin/schemathesis" run "http://$address/openapi.json" \
   --header "Authorization: Bearer $key" \
-  --checks all --exclude-checks positive_data_acceptance,max_response_time \
-  --exclude-path-regex '(/events|/v1/work/fetch|/v1/keys/\{id\})$' \
+  --checks all --exclude-checks positive_data_acceptance \
+  --exclude-path-regex '(/events|/v1/work/fetch|/v1/work/exchange|/receive|/v1/keys/\{id\})$' \
   --max-examples "$examples" --request-timeout 90 --suppress-health-check all

@@ -39,7 +39,7 @@ export function Panel({ title, aside, children, className = "" }: { title?: Reac
 export function Facts({ facts }: { facts: [string, React.ReactNode][] }) {
   return (
     <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-5 gap-y-1.5">
-      {facts.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => (
+      {facts.filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false).map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-dim">{name}</dt>
           <dd className="min-w-0 break-words">{value}</dd>

@@ -11,11 +11,29 @@ export default {
     await dialog.getByLabel("Time zone").fill("Europe/Berlin");
     await dialog.getByText("At 02:30 (Europe/Berlin)").waitFor();
     assert.equal(await dialog.getByRole("region", { name: "Preview" }).getByRole("listitem").count(), 10);
+    await dialog.getByRole("img", { name: "30 runs in the next 30 days, at most 1 on one" }).waitFor();
     await dialog.getByLabel("Function", { exact: true }).fill("echo");
+    await dialog.getByLabel("Reason").fill("the sales team wants it");
     await dialog.getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { name: /story-schedule/ }).waitFor();
     const { recurring_actions: rows } = await server.send("GET", "recurring");
     assert.ok(rows.some((row) => row.name === "story-schedule" && row.timezone === "Europe/Berlin"));
+    const { entries } = await server.send("GET", "audit");
+    assert.equal(entries.find((entry) => entry.operation === "POST /v1/recurring").reason, "the sales team wants it");
+    await page.getByRole("button", { name: /02:30/ }).first().click();
+    await page.getByText(/It runs then:/).waitFor();
+  },
+  "a schedule is paused from its list": async ({ page, go }) => {
+    await go("schedules");
+    await page.getByRole("button", { name: "More about night-clean-up" }).click();
+    await page.getByRole("menuitem", { name: "Pause…" }).click();
+    await page.getByLabel("Reason").fill("the disk is replaced");
+    await page.keyboard.press("Enter");
+    await page.getByRole("row", { name: /paused night-clean-up/ }).waitFor();
+    await page.getByRole("button", { name: "More about night-clean-up" }).click();
+    await page.getByRole("menuitem", { name: "Resume…" }).click();
+    await page.getByRole("button", { name: "Resume it" }).click();
+    await page.getByRole("row", { name: /active night-clean-up/ }).waitFor();
   },
   "a schedule is paused with a note, resumed, run now, and explained": async ({ page, go, server }) => {
     const { recurring_actions: rows } = await server.send("GET", "recurring");

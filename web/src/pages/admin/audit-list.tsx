@@ -55,7 +55,7 @@ export function Audit({ resource, action }: { resource?: string; action?: string
               <td className="pr-4 font-medium">{entry.operation}</td>
               <td className="max-w-md truncate pr-4 font-mono text-xs text-dim" title={entry.path}>{entry.path}</td>
               <td className="max-w-56 truncate pr-4" title={entry.reason ?? undefined}>{entry.reason}</td>
-              <td className="pr-4 text-dim">{entry.key ?? "no key"}</td>
+              <td className="pr-4 whitespace-nowrap text-dim">{entry.key ?? "no key"}</td>
               <td><Badge tone={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge></td>
             </tr>
           ))}

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { usePages } from "../../api/pages";
+import { useAddress } from "../../lib/address";
 import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
@@ -30,7 +30,8 @@ const COLUMNS: Column<Letter>[] = [
 
 /** Messages, turns and activities that were given up. */
 export function DeadLettersPage() {
-  const [open, setOpen] = useState<string>();
+  const [{ name: open }, setAddress] = useAddress();
+  const setOpen = (id: string | undefined) => setAddress({ name: id });
   const letters = usePages(["live", "dead-letters"], (cursor) => data(api.GET("/v1/dead-letters", { params: { query: { cursor, limit: 100 } } })), (page) => page.dead_letters);
   return (
     <>

@@ -1,17 +1,16 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useDeferredValue, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { api, data } from "../../api/client";
 import type { Fields, Recurring } from "../../api/recurring";
-import { curl } from "../../lib/command";
+import { cli, curl } from "../../lib/command";
 import { parseJson } from "../../lib/input";
+import { useSettled } from "../../lib/settled";
 import { localZone } from "../../lib/time";
-import { toast } from "../../shell/toasts";
-import { Button } from "../../ui/button";
-import { Copy } from "../../ui/copy";
-import { Dialog } from "../../ui/dialog";
+import { FormDialog } from "../../shell/form-dialog";
 import { AreaField, SelectField, TextField } from "../../ui/field";
 import { messageOf } from "../../ui/states";
+import { HEAT_PAGE, HeatMap } from "./heat-map";
 import { NextTimes } from "./next-times";
 
 type Form = {
@@ -19,6 +18,7 @@ type Form = {
   description: string; overlap: string; missed: string; jitter: string; exclude: string; endsAt: string; gap: string; overlapHour: string;
 };
 
+const TYPING_MS = 300;
 const ZONES = Intl.supportedValuesOf("timeZone");
 
 function formOf(row: Recurring | undefined): Form {
@@ -51,52 +51,55 @@ function fieldsOf(form: Form, isNew: boolean): Fields {
   };
 }
 
-/** Creates or changes a schedule; the next times follow what is typed. */
+/** The same as flags of `segno recurring create` or `update`. Daylight saving has flags for a new schedule only. */
+function flagsOf(form: Form, isNew: boolean): string[] {
+  const flag = (name: string, value: string, isDefault = value === "") => (isNew && isDefault ? [] : value === "" ? [] : [name, value]);
+  const exclude = form.exclude.split("\n").map((line) => line.trim()).filter(Boolean);
+  const cleared = [["name", form.name], ["description", form.description], ["jitter", form.jitter], ["ends_at", form.endsAt], ["exclude", exclude.join("")]];
+  return [
+    form.rhythm === "every" ? "--every" : "--cron", form.expression, "--tz", form.timezone, `--${form.what}`, form.target || "NAME",
+    "--input", JSON.stringify(parseJson(form.input).value ?? null),
+    ...flag("--name", form.name), ...flag("--description", form.description),
+    ...flag("--overlap-policy", form.overlap, form.overlap === "allow"), ...flag("--missed", form.missed, form.missed === "none"),
+    ...flag("--jitter", form.jitter), ...flag("--ends-at", form.endsAt), ...flag("--exclude", exclude.join(",")),
+    ...(isNew && form.rhythm === "cron_expr" ? [...flag("--gap", form.gap, form.gap === "shift"), ...flag("--overlap", form.overlapHour, form.overlapHour === "first")] : []),
+    ...(isNew ? [] : cleared.flatMap(([field, value]) => (value === "" ? ["--clear", field ?? ""] : []))),
+  ];
+}
+
+/** Creates or changes a schedule; the next times and days follow what is typed. */
 export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; onClose: () => void }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [form, setForm] = useState(() => formOf(schedule));
-  const [error, setError] = useState<unknown>();
   const set = (field: keyof Form) => (value: string) => setForm((before) => ({ ...before, [field]: value }));
   const functions = useQuery({ queryKey: ["functions", "names"], queryFn: () => data(api.GET("/v1/functions")) });
   const fields = useMemo(() => fieldsOf(form, schedule === undefined), [form, schedule]);
-  const preview = usePreview(form);
   const problem = parseJson(form.input).problem;
   const path = schedule ? `/v1/recurring/${schedule.id}` : "/v1/recurring";
 
-  const submit = async () => {
-    try {
-      if (schedule) {
-        await data(api.PUT("/v1/recurring/{id}", { params: { path: { id: schedule.id } }, body: fields }));
-        toast("Schedule changed");
-      } else {
-        const created = await data(api.POST("/v1/recurring", { body: fields }));
-        toast("Schedule created");
-        void navigate({ to: "/schedules/$id", params: { id: created.recurring_id }, search: {} });
-      }
-      onClose();
-      void client.invalidateQueries({ queryKey: ["recurring"] });
-    } catch (failure) {
-      setError(failure);
-    }
+  const run = async () => {
+    if (schedule) return data(api.PUT("/v1/recurring/{id}", { params: { path: { id: schedule.id } }, body: fields }));
+    const created = await data(api.POST("/v1/recurring", { body: fields }));
+    void navigate({ to: "/schedules/$id", params: { id: created.recurring_id }, search: {} });
+    return created;
   };
 
   return (
-    <Dialog
-      open
+    <FormDialog
       wide
-      onClose={onClose}
       title={schedule ? "Change the schedule" : "New schedule"}
-      footer={
-        <>
-          <div className="mr-auto flex"><Copy text={curl(schedule ? "PUT" : "POST", path, fields)}>Copy as curl</Copy></div>
-          <Button look="ghost" onClick={onClose}>Cancel</Button>
-          <Button look="primary" disabled={problem !== undefined || form.target === ""} onClick={() => void submit()}>{schedule ? "Save" : "Create"}</Button>
-        </>
-      }
+      verb={schedule ? "Save" : "Create"}
+      isReady={problem === undefined && form.target !== ""}
+      run={run}
+      done={schedule ? "Schedule changed" : "Schedule created"}
+      cli={() => cli("recurring", ...(schedule ? ["update", schedule.id] : ["create"]), ...flagsOf(form, schedule === undefined))}
+      curl={() => curl(schedule ? "PUT" : "POST", path, fields)}
+      onClose={onClose}
+      onDone={() => void client.invalidateQueries({ queryKey: ["recurring"] })}
     >
-      <div className="grid gap-5 md:grid-cols-[minmax(0,1fr)_260px]">
-        <form className="flex flex-col gap-3" onSubmit={(event) => { event.preventDefault(); void submit(); }}>
+      <div className="grid grid-cols-1 gap-5 md:grid-cols-[minmax(0,1fr)_270px]">
+        <div className="flex flex-col gap-3">
           <div className="grid grid-cols-2 gap-3">
             <TextField name="Name" value={form.name} onChange={set("name")} autoFocus />
             <TextField name="Time zone" value={form.timezone} onChange={set("timezone")} list={ZONES} />
@@ -119,20 +122,16 @@ export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; on
               <AreaField name="Excluded days, one a line" value={form.exclude} onChange={set("exclude")} rows={3} placeholder="2026-12-25" />
             </div>
           </details>
-          {error !== undefined && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
-          <button type="submit" hidden />
-        </form>
-        <section aria-label="Preview" className="min-w-0">
-          <h3 className="mb-2 text-xs font-medium text-faint">Next 10 times</h3>
-          {preview.error ? <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(preview.error)}</p> : preview.data && <NextTimes preview={preview.data} />}
-        </section>
+        </div>
+        <Preview form={form} />
       </div>
-    </Dialog>
+    </FormDialog>
   );
 }
 
-function usePreview(form: Form) {
-  const { rhythm, expression, timezone, exclude, endsAt, gap, overlapHour } = useDeferredValue(form);
+/** When the schedule would fire as it is typed. */
+function Preview({ form }: { form: Form }) {
+  const { rhythm, expression, timezone, exclude, endsAt, gap, overlapHour } = useSettled(form, TYPING_MS);
   const lines = exclude.split("\n").map((line) => line.trim()).filter(Boolean);
   const body: Fields = {
     [rhythm]: expression, timezone,
@@ -140,10 +139,23 @@ function usePreview(form: Form) {
     ...(endsAt ? { ends_at: endsAt } : {}),
     daylight: { gap: gap as "shift" | "skip", overlap: overlapHour as "first" | "last" | "both" },
   };
-  return useQuery({
+  const times = (count: number, from?: string) => data(api.POST("/v1/recurring/preview", { params: { query: { count, from } }, body }));
+  const preview = useQuery({
     queryKey: ["recurring", "preview", body],
-    queryFn: () => data(api.POST("/v1/recurring/preview", { params: { query: { count: 10 } }, body })),
+    queryFn: () => times(10),
     placeholderData: (previous) => previous,
     retry: false,
   });
+  return (
+    <section aria-label="Preview" className="min-w-0">
+      <h3 className="mb-2 text-xs font-medium text-faint">Next 10 times</h3>
+      {preview.error ? <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(preview.error)}</p> : preview.data && (
+        <>
+          <NextTimes preview={preview.data} />
+          <h3 className="mt-4 mb-2 text-xs font-medium text-faint">Next 30 days</h3>
+          <HeatMap of={body} timezone={timezone} times={(from) => times(HEAT_PAGE, from)} />
+        </>
+      )}
+    </section>
+  );
 }

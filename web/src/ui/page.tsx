@@ -48,3 +48,13 @@ export function Facts({ facts }: { facts: [string, React.ReactNode][] }) {
     </dl>
   );
 }
+
+/** A part of a panel or dialog under its name. */
+export function Section({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <section>
+      <h3 className="mb-1.5 text-xs font-medium text-faint">{name}</h3>
+      {children}
+    </section>
+  );
+}

@@ -11,7 +11,7 @@ export default {
     await dialog.getByLabel("Time zone").fill("Europe/Berlin");
     await dialog.getByText("At 02:30 (Europe/Berlin)").waitFor();
     assert.equal(await dialog.getByRole("region", { name: "Preview" }).getByRole("listitem").count(), 10);
-    await dialog.getByRole("img", { name: "30 runs in the next 30 days, at most 1 on one" }).waitFor();
+    await dialog.getByRole("img", { name: /^(29|30) runs in the next 30 days, at most 1 on one$/ }).waitFor();
     await dialog.getByLabel("Function", { exact: true }).fill("echo");
     await dialog.getByLabel("Reason").fill("the sales team wants it");
     await dialog.getByRole("button", { name: "Create" }).click();

@@ -23,6 +23,22 @@ export default {
     await page.getByRole("button", { name: /02:30/ }).first().click();
     await page.getByText(/It runs then:/).waitFor();
   },
+  "an edit changes what was edited, and nothing that the form does not show": async ({ page, go, server }) => {
+    const { recurring_id: id } = await server.send("POST", "recurring", { name: "story-digest", cron_expr: "0 9 1 1 *", provider: "echo", action_type: "send_digest", payload: { to: "team" }, metadata: { team: "eu" }, catch_up_limit: 7, missed: "all" });
+    await go(`schedules/${id}`);
+    await page.getByRole("button", { name: "Edit" }).click();
+    const dialog = page.getByRole("dialog");
+    assert.ok(await dialog.getByRole("button", { name: "Save" }).isDisabled());
+    await dialog.getByLabel("Description").fill("for the team");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("for the team").waitFor();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await dialog.getByLabel("Input, JSON").fill('{"to": "all"}');
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("region", { name: "Input" }).getByText('"all"').waitFor();
+    const { action_template: call, catch_up_limit: limit } = await server.send("GET", `recurring/${id}`);
+    assert.deepEqual([call.provider, call.action_type, call.payload, call.metadata, limit], ["echo", "send_digest", { to: "all" }, { team: "eu" }, 7]);
+  },
   "a schedule is paused from its list": async ({ page, go }) => {
     await go("schedules");
     await page.getByRole("button", { name: "More about night-clean-up" }).click();

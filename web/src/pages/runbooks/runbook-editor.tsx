@@ -11,7 +11,7 @@ import { useSettled } from "../../lib/settled";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { LazyEditor } from "../../ui/lazy-editor";
-import { messageOf } from "../../ui/states";
+import { Unready } from "../../ui/states";
 
 const EXAMPLE = `name: guests
 description: Invite guests, then seat them
@@ -52,6 +52,7 @@ export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
     },
     done: `${name ?? "Runbook"} published`, cli: () => piped(shown, cli("runbook", "publish", "-")), curl: () => curl("POST", "/v1/runbooks", { yaml_content: shown }),
   });
+  if (runbook && !published.data) return <Unready query={published} />;
   return (
     <div className="flex h-full min-h-96 flex-col gap-3">
       <div className="min-h-60 flex-1"><LazyEditor label="Runbook" language="yaml" value={shown} onChange={setText} problems={problems} /></div>
@@ -64,7 +65,6 @@ export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
           </p>
         )}
       </div>
-      {published.error && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(published.error)}</p>}
       <div className="flex items-center">
         {mayPublish && <Button look="primary" className="ml-auto" disabled={checked.error !== null || name === undefined || checked.data?.is_new === false} onClick={publish}>Publish…</Button>}
       </div>

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { api, data } from "../../api/client";
 import type { Fields, Recurring } from "../../api/recurring";
+import { useOrchestrations } from "../../api/server";
 import { cli, curl } from "../../lib/command";
 import { parseJson } from "../../lib/input";
 import { useSettled } from "../../lib/settled";
@@ -32,15 +33,24 @@ function formOf(row: Recurring | undefined): Form {
   };
 }
 
-function fieldsOf(form: Form, isNew: boolean): Fields {
-  const empty = isNew ? undefined : null;
-  const exclude = form.exclude.split("\n").map((line) => line.trim()).filter(Boolean);
+const linesOf = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+/** What a call of a schedule is made of, by the names that it was created with: those of a function, or of a provider with a type of action. */
+function callOf(form: Form, existing: Recurring | undefined): Fields {
+  const input = parseJson(form.input).value ?? null;
+  const hasType = form.what === "function" && existing !== undefined && existing.action_template.action_type !== "" && !existing.action_template.orchestration;
+  return hasType ? { provider: form.target, payload: input } : { [form.what]: form.target, input };
+}
+
+/** The fields of a request, each with what it is without. */
+function fieldsOf(form: Form, existing: Recurring | undefined): Fields {
+  const empty = existing ? null : undefined;
+  const exclude = linesOf(form.exclude);
   return {
     name: form.name || empty,
     [form.rhythm]: form.expression,
     timezone: form.timezone,
-    [form.what]: form.target,
-    input: parseJson(form.input).value ?? null,
+    ...callOf(form, existing),
     description: form.description || empty,
     overlap_policy: form.overlap as Fields["overlap_policy"],
     missed: form.missed as Fields["missed"],
@@ -51,19 +61,34 @@ function fieldsOf(form: Form, isNew: boolean): Fields {
   };
 }
 
-/** The same as flags of `segno recurring create` or `update`. Daylight saving has flags for a new schedule only. */
-function flagsOf(form: Form, isNew: boolean): string[] {
-  const flag = (name: string, value: string, isDefault = value === "") => (isNew && isDefault ? [] : value === "" ? [] : [name, value]);
-  const exclude = form.exclude.split("\n").map((line) => line.trim()).filter(Boolean);
-  const cleared = [["name", form.name], ["description", form.description], ["jitter", form.jitter], ["ends_at", form.endsAt], ["exclude", exclude.join("")]];
+/** Of a change, what differs from what was shown: a field that the form does not show in full stays as it is. */
+function changesOf(form: Form, existing: Recurring): Fields {
+  const before = fieldsOf(formOf(existing), existing) as Record<string, unknown>;
+  const after = Object.entries(fieldsOf(form, existing));
+  const changed = Object.fromEntries(after.filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))) as Fields;
+  const isOfCall = Object.keys(callOf(form, existing)).some((name) => name in changed);
+  return isOfCall ? { ...changed, ...callOf(form, existing) } : changed;
+}
+
+/** The same as flags of `segno recurring create` or `update`. */
+function flagsOf(form: Form, existing: Recurring | undefined): string[] {
+  const before = existing ? formOf(existing) : undefined;
+  const flag = (field: keyof Form, name: string, value: string, standard = "") => {
+    if (before ? before[field] === form[field] : value === standard) return [];
+    return value === "" ? ["--clear", name.slice(2).replaceAll("-", "_")] : [name, value];
+  };
+  const { provider, payload } = existing ? callOf(form, existing) : {};
+  const input = JSON.stringify(parseJson(form.input).value ?? null);
+  const isOfCall = !before || before.what !== form.what || before.target !== form.target || before.input !== form.input;
+  const call = !isOfCall ? [] : payload === undefined ? [`--${form.what}`, form.target || "NAME", "--input", input] : ["--provider", String(provider), "--payload", input];
+  const isRhythm = !before || before.rhythm !== form.rhythm || before.expression !== form.expression;
   return [
-    form.rhythm === "every" ? "--every" : "--cron", form.expression, "--tz", form.timezone, `--${form.what}`, form.target || "NAME",
-    "--input", JSON.stringify(parseJson(form.input).value ?? null),
-    ...flag("--name", form.name), ...flag("--description", form.description),
-    ...flag("--overlap-policy", form.overlap, form.overlap === "allow"), ...flag("--missed", form.missed, form.missed === "none"),
-    ...flag("--jitter", form.jitter), ...flag("--ends-at", form.endsAt), ...flag("--exclude", exclude.join(",")),
-    ...(isNew && form.rhythm === "cron_expr" ? [...flag("--gap", form.gap, form.gap === "shift"), ...flag("--overlap", form.overlapHour, form.overlapHour === "first")] : []),
-    ...(isNew ? [] : cleared.flatMap(([field, value]) => (value === "" ? ["--clear", field ?? ""] : []))),
+    ...(isRhythm ? [form.rhythm === "every" ? "--every" : "--cron", form.expression] : []), ...flag("timezone", "--tz", form.timezone),
+    ...call,
+    ...flag("name", "--name", form.name), ...flag("description", "--description", form.description),
+    ...flag("overlap", "--overlap-policy", form.overlap, "allow"), ...flag("missed", "--missed", form.missed, "none"),
+    ...flag("jitter", "--jitter", form.jitter), ...flag("endsAt", "--ends-at", form.endsAt), ...flag("exclude", "--exclude", linesOf(form.exclude).join(",")),
+    ...(!existing && form.rhythm === "cron_expr" ? [...flag("gap", "--gap", form.gap, "shift"), ...flag("overlapHour", "--overlap", form.overlapHour, "first")] : []),
   ];
 }
 
@@ -74,7 +99,11 @@ export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; on
   const [form, setForm] = useState(() => formOf(schedule));
   const set = (field: keyof Form) => (value: string) => setForm((before) => ({ ...before, [field]: value }));
   const functions = useQuery({ queryKey: ["functions", "names"], queryFn: () => data(api.GET("/v1/functions")) });
-  const fields = useMemo(() => fieldsOf(form, schedule === undefined), [form, schedule]);
+  const orchestrations = useOrchestrations();
+  const fields = useMemo(() => (schedule ? changesOf(form, schedule) : fieldsOf(form, undefined)), [form, schedule]);
+  // The command changes no daylight saving.
+  const hasCommand = schedule === undefined || fields.daylight === undefined;
+  const names = form.what === "function" ? functions.data?.functions.map((each) => each.name) : orchestrations.data?.orchestrations.map((each) => each.name);
   const problem = parseJson(form.input).problem;
   const path = schedule ? `/v1/recurring/${schedule.id}` : "/v1/recurring";
 
@@ -90,10 +119,10 @@ export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; on
       wide
       title={schedule ? "Change the schedule" : "New schedule"}
       verb={schedule ? "Save" : "Create"}
-      isReady={problem === undefined && form.target !== ""}
+      isReady={problem === undefined && form.target !== "" && Object.keys(fields).length > 0}
       run={run}
       done={schedule ? "Schedule changed" : "Schedule created"}
-      cli={() => cli("recurring", ...(schedule ? ["update", schedule.id] : ["create"]), ...flagsOf(form, schedule === undefined))}
+      cli={hasCommand ? () => cli("recurring", ...(schedule ? ["update", schedule.id] : ["create"]), ...flagsOf(form, schedule)) : undefined}
       curl={() => curl(schedule ? "PUT" : "POST", path, fields)}
       onClose={onClose}
       onDone={() => void client.invalidateQueries({ queryKey: ["recurring"] })}
@@ -106,7 +135,7 @@ export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; on
             <SelectField name="Rhythm" value={form.rhythm} onChange={set("rhythm")} options={[["cron_expr", "Cron expression"], ["every", "Interval"]]} />
             <TextField name={form.rhythm === "every" ? "Every" : "Expression"} value={form.expression} onChange={set("expression")} placeholder={form.rhythm === "every" ? "15m" : "0 9 * * MON-FRI"} />
             <SelectField name="What" value={form.what} onChange={set("what")} options={[["function", "Call a function"], ["orchestration", "Start an orchestration"]]} />
-            <TextField name={form.what === "function" ? "Function" : "Orchestration"} value={form.target} onChange={set("target")} list={functions.data?.functions.map((each) => each.name)} />
+            <TextField name={form.what === "function" ? "Function" : "Orchestration"} value={form.target} onChange={set("target")} list={names} />
           </div>
           <AreaField name="Input, JSON" value={form.input} onChange={set("input")} rows={3} error={problem} />
           <TextField name="Description" value={form.description} onChange={set("description")} />
@@ -132,7 +161,7 @@ export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; on
 /** When the schedule would fire as it is typed. */
 function Preview({ form }: { form: Form }) {
   const { rhythm, expression, timezone, exclude, endsAt, gap, overlapHour } = useSettled(form, TYPING_MS);
-  const lines = exclude.split("\n").map((line) => line.trim()).filter(Boolean);
+  const lines = linesOf(exclude);
   const body: Fields = {
     [rhythm]: expression, timezone,
     ...(lines.length > 0 ? { exclude: lines } : {}),

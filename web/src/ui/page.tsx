@@ -58,3 +58,8 @@ export function Section({ name, children }: { name: string; children: React.Reac
     </section>
   );
 }
+
+/** What may be wider than the window, and then scrolls sideways, also by keyboard. */
+export function Wide({ label, className = "", children }: { label: string; className?: string; children: React.ReactNode }) {
+  return <div role="region" aria-label={label} tabIndex={0} className={`relative overflow-x-auto ${className}`}>{children}</div>;
+}

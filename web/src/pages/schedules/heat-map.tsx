@@ -42,7 +42,7 @@ export function HeatMap({ of, timezone, times }: Props) {
             className="flex h-9 flex-col items-center justify-center rounded border border-line text-xs leading-tight tabular-nums"
             style={{ background: runs === 0 ? undefined : `color-mix(in srgb, var(--accent) ${Math.ceil((runs / most) * LEVELS) * 9}%, transparent)` }}
           >
-            <span className="text-dim">{Number(day.slice(8))}</span>
+            <span className={runs > 0 ? "" : "text-dim"}>{Number(day.slice(8))}</span>
             {runs > 0 && <span className="font-medium">{runs}</span>}
           </span>
         ))}

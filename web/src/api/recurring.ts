@@ -40,6 +40,11 @@ export function useNextTimes(id: string, count: number) {
   });
 }
 
+/** A schedule in words, without where its intervals are counted from if that is where they are counted from anyway. */
+export function inWords(schedule: string): string {
+  return schedule.replace(", counted from 1970-01-01T00:00:00Z", "");
+}
+
 /** What a schedule runs, for people. */
 export function targetOf(row: { provider: string; action_type: string; orchestration?: string | null }): string {
   return row.orchestration ?? (row.action_type ? `${row.provider} ${row.action_type}` : row.provider);

@@ -43,3 +43,8 @@ export function quoted(word: string): string {
   if (/^[A-Za-z0-9_.,:/@%+=-]+$/.test(word)) return word;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+/** A command that reads a text from its standard input: its `-`. */
+export function piped(text: string, line: string): string {
+  return `printf %s ${quoted(text)} | ${line}`;
+}

@@ -110,7 +110,7 @@ const KINDS: Record<Found["kind"], { kind: string; icon: IconName; at: (hit: Fou
   instance: { kind: "Instance", icon: "list", at: ({ id }) => ({ to: "/instances/$id", params: { id } }) },
   function: { kind: "Function", icon: "code", at: ({ id }) => ({ to: "/functions/$name", params: { name: id } }) },
   schedule: { kind: "Schedule", icon: "clock", at: ({ id }) => ({ to: "/schedules/$id", params: { id } }) },
-  action: { kind: "Action", icon: "bolt", at: ({ id }) => ({ to: "/actions", search: { q: id } }) },
+  action: { kind: "Action", icon: "bolt", at: ({ id }) => ({ to: "/actions", search: { name: id } }) },
   runbook: { kind: "Runbook", icon: "book", at: ({ id }) => ({ to: "/runbooks/$name", params: { name: id } }) },
   batch: { kind: "Batch", icon: "book", at: ({ id }) => ({ to: "/batches/$id", params: { id } }) },
   dag: { kind: "DAG", icon: "graph", at: ({ id }) => ({ to: "/dags/$name", params: { name: id } }) },

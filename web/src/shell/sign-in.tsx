@@ -4,11 +4,16 @@ import { request } from "../api/client";
 import { Button } from "../ui/button";
 import { TextField } from "../ui/field";
 import { messageOf } from "../ui/states";
+import { toast } from "./toasts";
 
 /** Ends the session of this browser. */
 export async function signOut() {
-  await request("/v1/sessions/current", { method: "DELETE" });
-  window.location.reload();
+  try {
+    await request("/v1/sessions/current", { method: "DELETE" });
+    window.location.reload();
+  } catch (failure) {
+    toast(messageOf(failure), true);
+  }
 }
 
 /** Exchanges an API key for a session cookie. The key itself is kept nowhere in the browser. */

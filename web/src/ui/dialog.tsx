@@ -11,12 +11,21 @@ type Props = {
   footer?: React.ReactNode;
 };
 
+const FIELDS = "form input:not([type=file]), form textarea, form select";
+
 export function Dialog({ open, onClose, title, description, wide, children, footer }: Props) {
   return (
     <Radix.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-[rgb(10_10_15/45%)]" />
         <Radix.Content
+          // A field, not the button that closes.
+          onOpenAutoFocus={(event) => {
+            const field = (event.currentTarget as HTMLElement | null)?.querySelector<HTMLElement>(FIELDS);
+            if (!field) return;
+            event.preventDefault();
+            field.focus();
+          }}
           {...(description ? {} : { "aria-describedby": undefined })}
           className={`fixed top-[12vh] left-1/2 z-50 flex max-h-[78vh] w-[calc(100vw-32px)] ${wide ? "max-w-3xl" : "max-w-lg"} -translate-x-1/2 animate-appear flex-col rounded-xl border border-line bg-raised shadow-pop`}
         >

@@ -48,7 +48,7 @@ export function ListPage<T>({ title, actions, query, rows, columns, rowId, onOpe
         {above}
         {textOf && (
           <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b border-line px-5 py-2">
-            <FilterInput label="Filter" value={q} placeholder="Filter" onChange={(text) => setAddress({ q: text || undefined })} />
+            <FilterInput label="Filter" value={q} placeholder="Filter by text" onChange={(text) => setAddress({ q: text || undefined })} />
             {filters}
           </div>
         )}

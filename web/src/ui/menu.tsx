@@ -5,8 +5,16 @@ import { Icon } from "./icon";
 
 export type MenuItem = { name: string; onSelect: () => void; danger?: boolean; checked?: boolean; disabled?: boolean } | "line";
 
-export function Menu({ trigger, items, label }: { trigger: React.ReactNode; items: MenuItem[]; label?: string }) {
-  const offered = items.filter((item) => item !== "line" && !item.disabled && !item.checked) as Exclude<MenuItem, "line">[];
+type Props = {
+  trigger: React.ReactNode;
+  items: MenuItem[];
+  label?: string;
+  /** Of one of many rows: the palette does not list its items. */
+  isOfRow?: boolean;
+};
+
+export function Menu({ trigger, items, label, isOfRow }: Props) {
+  const offered = isOfRow ? [] : items.filter((item) => item !== "line" && !item.disabled && !item.checked) as Exclude<MenuItem, "line">[];
   useCommands(offered.map((item) => ({ name: label && label !== "More" ? `${label}: ${item.name}` : item.name, run: item.onSelect })));
   return (
     <Radix.Root>

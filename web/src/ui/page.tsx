@@ -39,7 +39,7 @@ export function Panel({ title, aside, children, className = "" }: { title?: Reac
 export function Facts({ facts }: { facts: [string, React.ReactNode][] }) {
   return (
     <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-5 gap-y-1.5">
-      {facts.filter(([, value]) => value !== undefined && value !== null && value !== "").map(([name, value]) => (
+      {facts.filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false).map(([name, value]) => (
         <div key={name} className="contents">
           <dt className="text-dim">{name}</dt>
           <dd className="min-w-0 break-words">{value}</dd>
@@ -47,4 +47,19 @@ export function Facts({ facts }: { facts: [string, React.ReactNode][] }) {
       ))}
     </dl>
   );
+}
+
+/** A part of a panel or dialog under its name. */
+export function Section({ name, children }: { name: string; children: React.ReactNode }) {
+  return (
+    <section>
+      <h3 className="mb-1.5 text-xs font-medium text-faint">{name}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** What may be wider than the window, and then scrolls sideways, also by keyboard. */
+export function Wide({ label, className = "", children }: { label: string; className?: string; children: React.ReactNode }) {
+  return <div role="region" aria-label={label} tabIndex={0} className={`relative overflow-x-auto ${className}`}>{children}</div>;
 }

@@ -34,6 +34,14 @@ type Props<T> = {
   footer?: React.ReactNode;
 };
 
+/** The least width of a table: below it the list scrolls sideways. */
+function leastPx<T>(columns: Column<T>[], isSelectable: boolean): number {
+  const least = columns.map((column) => Number(/(\d+)px/.exec(column.width)?.[1] ?? 0));
+  return least.reduce((sum, px) => sum + px, PADDING_PX + (isSelectable ? SELECT_PX : 0));
+}
+
+const PADDING_PX = 24;
+const SELECT_PX = 36;
 const ROW_PX = 34;
 const OVERSCAN = 12;
 
@@ -48,13 +56,14 @@ export function Table<T>(props: Props<T>) {
     if (last > 0 && last >= rows.length - OVERSCAN * 2) onEnd?.();
   }, [last, rows.length, onEnd]);
 
-  const template = (onSelect ? "36px " : "") + columns.map((column) => column.width).join(" ");
+  const template = (onSelect ? `${SELECT_PX}px ` : "") + columns.map((column) => column.width).join(" ");
   const move = (index: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, index));
     setActive(next);
     visible.show(next);
   };
   const onKeyDown = (event: React.KeyboardEvent) => {
+    if (!event.currentTarget.contains(event.target as Node)) return;
     const row = rows[active];
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20 }[event.key];
     if (event.metaKey || event.ctrlKey || event.altKey) return;
@@ -79,7 +88,7 @@ export function Table<T>(props: Props<T>) {
       onPointerLeave={() => props.onPointerInside?.(false)}
       className="relative h-full overflow-auto focus-visible:outline-offset-[-2px]"
     >
-      <div className="min-w-max">
+      <div style={{ minWidth: leastPx(columns, onSelect !== undefined) }}>
         <div role="row" className="sticky top-0 z-10 grid items-center border-b border-line bg-bg px-3" style={{ gridTemplateColumns: template, height: 30 }}>
           {onSelect && (
             <span role="columnheader" aria-label="Selected" className="flex px-2">
@@ -122,6 +131,8 @@ export function Table<T>(props: Props<T>) {
                 aria-selected={selected?.has(id)}
                 data-row={id}
                 onClick={(event) => {
+                  // A menu of the row is elsewhere in the document, and its clicks come here.
+                  if (!event.currentTarget.contains(event.target as Node)) return;
                   setActive(index);
                   if (!(event.target as HTMLElement).closest("a,button,input")) onOpen?.(row);
                 }}

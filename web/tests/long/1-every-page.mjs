@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PAGES, follow, settle } from "../pages.mjs";
+import { PAGES, follow, pagesOf, settle } from "../pages.mjs";
 
 /** Pages that show what is stored, and so have a state for nothing. */
 const LISTS = ["instances", "schedules", "timers", "actions", "webhooks", "workers", "dead-letters", "runbooks", "runbooks?view=runbooks", "dags", "dags?view=dags", "dags?view=backfills"];
@@ -70,7 +70,7 @@ export default {
   },
   "no page is wider than a phone": async ({ browser, server }) => {
     const page = await browser.open(server.page, { width: 390 });
-    for (const path of PAGES) {
+    for (const path of await pagesOf(server)) {
       await follow(page, path);
       await settle(page);
       const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);

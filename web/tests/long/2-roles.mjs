@@ -6,7 +6,7 @@ import { PAGES, follow, settle } from "../pages.mjs";
 export const hasOwnServers = true;
 
 /** Names of buttons that change something. */
-const CHANGES = /^(Pause|Resume|Cancel|Delete|Edit|Run now|Publish|Advance|Start a run|Backfill|Revoke|Restart|Send|Replay|Resubmit|Discard|Call it|Start it|Try it|Approve|New .*|Start|Retry now)$/;
+const CHANGES = /^(Pause|Resume|Cancel|Delete|Edit|Run now|Publish…?|Advance|Start a run|Backfill|Revoke|Restart|Send|Replay|Resubmit|Discard|Call it|Start it|Try it|Approve|New .*|Start|Retry now|Remove them…|Keep them…)$/;
 
 async function keyFor(server, role) {
   return (await server.send("POST", "keys", { name: `${role} of a story`, role, grants: [{ namespace: "default", tenant: "default" }] })).secret;

@@ -11,11 +11,45 @@ export default {
     await dialog.getByLabel("Time zone").fill("Europe/Berlin");
     await dialog.getByText("At 02:30 (Europe/Berlin)").waitFor();
     assert.equal(await dialog.getByRole("region", { name: "Preview" }).getByRole("listitem").count(), 10);
+    await dialog.getByRole("img", { name: /^(29|30) runs in the next 30 days, at most 1 on one$/ }).waitFor();
     await dialog.getByLabel("Function", { exact: true }).fill("echo");
+    await dialog.getByLabel("Reason").fill("the sales team wants it");
     await dialog.getByRole("button", { name: "Create" }).click();
     await page.getByRole("heading", { name: /story-schedule/ }).waitFor();
     const { recurring_actions: rows } = await server.send("GET", "recurring");
     assert.ok(rows.some((row) => row.name === "story-schedule" && row.timezone === "Europe/Berlin"));
+    const { entries } = await server.send("GET", "audit");
+    assert.equal(entries.find((entry) => entry.operation === "POST /v1/recurring").reason, "the sales team wants it");
+    await page.getByRole("button", { name: /02:30/ }).first().click();
+    await page.getByText(/It runs then:/).waitFor();
+  },
+  "an edit changes what was edited, and nothing that the form does not show": async ({ page, go, server }) => {
+    const { recurring_id: id } = await server.send("POST", "recurring", { name: "story-digest", cron_expr: "0 9 1 1 *", provider: "echo", action_type: "send_digest", payload: { to: "team" }, metadata: { team: "eu" }, catch_up_limit: 7, missed: "all" });
+    await go(`schedules/${id}`);
+    await page.getByRole("button", { name: "Edit" }).click();
+    const dialog = page.getByRole("dialog");
+    assert.ok(await dialog.getByRole("button", { name: "Save" }).isDisabled());
+    await dialog.getByLabel("Description").fill("for the team");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText("for the team").waitFor();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await dialog.getByLabel("Input, JSON").fill('{"to": "all"}');
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("region", { name: "Input" }).getByText('"all"').waitFor();
+    const { action_template: call, catch_up_limit: limit } = await server.send("GET", `recurring/${id}`);
+    assert.deepEqual([call.provider, call.action_type, call.payload, call.metadata, limit], ["echo", "send_digest", { to: "all" }, { team: "eu" }, 7]);
+  },
+  "a schedule is paused from its list": async ({ page, go }) => {
+    await go("schedules");
+    await page.getByRole("button", { name: "More about night-clean-up" }).click();
+    await page.getByRole("menuitem", { name: "Pause…" }).click();
+    await page.getByLabel("Reason").fill("the disk is replaced");
+    await page.keyboard.press("Enter");
+    await page.getByRole("row", { name: /paused night-clean-up/ }).waitFor();
+    await page.getByRole("button", { name: "More about night-clean-up" }).click();
+    await page.getByRole("menuitem", { name: "Resume…" }).click();
+    await page.getByRole("button", { name: "Resume it" }).click();
+    await page.getByRole("row", { name: /active night-clean-up/ }).waitFor();
   },
   "a schedule is paused with a note, resumed, run now, and explained": async ({ page, go, server }) => {
     const { recurring_actions: rows } = await server.send("GET", "recurring");

@@ -16,6 +16,11 @@ export default {
     await page.reload();
     await first.getByRole("link", { name: "charge" }).waitFor();
     assert.match(page.url(), /sort=-failed/);
+    await go("instances?q=function:charge&sort=id");
+    const row = page.getByRole("grid", { name: "Instances" }).getByRole("row").nth(2);
+    await row.getByRole("link", { name: "invoke:charge-2" }).waitFor();
+    await page.getByRole("button", { name: "Instance", exact: true }).click();
+    await row.getByRole("link", { name: "invoke:charge-11" }).waitFor();
   },
   "workers, pools and queues are on one page": async ({ page, go }) => {
     await go("workers");

@@ -7,10 +7,11 @@ import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Json } from "../../ui/json";
-import { Facts } from "../../ui/page";
+import { Facts, Section } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
+import { Body } from "../webhooks/payload-dialog";
 import { dueOf } from "./actions-page";
 
 export function ActionDetail({ id, onClose }: { id: string; onClose: () => void }) {
@@ -59,9 +60,9 @@ export function ActionDetail({ id, onClose }: { id: string; onClose: () => void 
               ["Id", <code key="id" className="font-mono text-xs">{action.id}</code>],
             ]}
           />
-          <Json value={action.tool_input} label="Input" />
-          {action.status.type === "completed" && <Json value={action.status.result} label="Result" />}
-          {action.trigger.type === "webhook" && action.trigger.raw_payload && <pre tabIndex={0} className="max-h-60 overflow-auto rounded-md border border-line bg-bg p-3 font-mono text-xs whitespace-pre-wrap">{action.trigger.raw_payload}</pre>}
+          <Section name="Input"><Json value={action.tool_input} label="Input" /></Section>
+          {action.status.type === "completed" && <Section name="Result"><Json value={action.status.result} label="Result" /></Section>}
+          {action.trigger.type === "webhook" && action.trigger.raw_payload && <Section name="Body as it came in"><Body base64={action.trigger.raw_payload} /></Section>}
         </div>
       )}
     </Dialog>

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { usePages } from "../../api/pages";
+import { useAddress } from "../../lib/address";
 import { Button } from "../../ui/button";
 import { ListPage } from "../../ui/list-page";
 import { Status } from "../../ui/status";
@@ -29,7 +30,8 @@ const COLUMNS: Column<Action>[] = [
 /** Functions and orchestrations that are called once: at a time, or because a webhook came in. */
 export function ActionsPage() {
   const mayChange = useMay("operate");
-  const [open, setOpen] = useState<string>();
+  const [{ name: open }, setAddress] = useAddress();
+  const setOpen = (id: string | undefined) => setAddress({ name: id });
   const [isNew, setIsNew] = useState(false);
   const actions = usePages(
     ["live", "actions"],

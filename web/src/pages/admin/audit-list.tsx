@@ -6,6 +6,7 @@ import { useAddress } from "../../lib/address";
 import { classes } from "../../lib/classes";
 import { Button } from "../../ui/button";
 import { inputLook } from "../../ui/field";
+import { Wide } from "../../ui/page";
 import { Badge } from "../../ui/status";
 import { Empty, Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
@@ -43,7 +44,7 @@ export function Audit({ resource, action }: { resource?: string; action?: string
   if (!audit.data) return <Unready query={audit} />;
   if (audit.rows.length === 0 && !audit.hasNextPage) return <Empty title={resource || action ? "No request has changed this" : "Nothing has been changed by a request"} />;
   return (
-    <div className="relative overflow-x-auto p-5">
+    <Wide label="Audit log" className="p-5">
       <table className="w-full text-left">
         <thead className="text-xs text-faint">
           <tr>{["When", "What", "Path", "Why", "Key", "Answer"].map((name) => <th key={name} className="h-8 border-b border-line pr-4 font-medium">{name}</th>)}</tr>
@@ -55,13 +56,13 @@ export function Audit({ resource, action }: { resource?: string; action?: string
               <td className="pr-4 font-medium">{entry.operation}</td>
               <td className="max-w-md truncate pr-4 font-mono text-xs text-dim" title={entry.path}>{entry.path}</td>
               <td className="max-w-56 truncate pr-4" title={entry.reason ?? undefined}>{entry.reason}</td>
-              <td className="pr-4 text-dim">{entry.key ?? "no key"}</td>
+              <td className="pr-4 whitespace-nowrap text-dim">{entry.key ?? "no key"}</td>
               <td><Badge tone={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge></td>
             </tr>
           ))}
         </tbody>
       </table>
       {audit.hasNextPage && <Button className="mt-3" onClick={() => void audit.fetchNextPage()}>Load more</Button>}
-    </div>
+    </Wide>
   );
 }

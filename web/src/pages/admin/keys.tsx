@@ -9,6 +9,7 @@ import { Copy } from "../../ui/copy";
 import { Dialog } from "../../ui/dialog";
 import { SelectField, TextField } from "../../ui/field";
 import { ListMenu } from "../../ui/list-menu";
+import { Wide } from "../../ui/page";
 import { ReasonField, useReason } from "../../ui/reason";
 import { Badge } from "../../ui/status";
 import { Empty, Unready, messageOf } from "../../ui/states";
@@ -24,7 +25,7 @@ export function Keys() {
   });
   if (!keys.data) return <Unready query={keys} />;
   return (
-    <div className="relative overflow-x-auto p-5">
+    <Wide label="Keys" className="p-5">
       <div className="mb-3 flex justify-end gap-2"><ListMenu name="keys" rows={() => keys.rows} command={["keys", "list"]} path="/v1/keys" /><Button look="primary" icon="plus" onClick={() => setIsNew(true)}>New key</Button></div>
       {keys.rows.length === 0 ? <Empty icon="gear" title="There are no keys">Without keys the server answers local requests only.</Empty> : (
         <table className="w-full text-left">
@@ -45,7 +46,7 @@ export function Keys() {
         </table>
       )}
       {isNew && <NewKey onClose={() => setIsNew(false)} />}
-    </div>
+    </Wide>
   );
 }
 

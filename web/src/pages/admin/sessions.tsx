@@ -4,6 +4,7 @@ import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { ListMenu } from "../../ui/list-menu";
+import { Wide } from "../../ui/page";
 import { Empty, Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
 
@@ -21,7 +22,7 @@ export function Sessions() {
   if (!sessions.data) return <Unready query={sessions} />;
   if (sessions.rows.length === 0) return <Empty icon="gear" title="No browser is signed in" />;
   return (
-    <div className="relative overflow-x-auto p-5">
+    <Wide label="Sessions" className="p-5">
       <div className="mb-3 flex justify-end"><ListMenu name="sessions" rows={() => sessions.rows} command={["sessions", "list"]} path="/v1/sessions" /></div>
       <table className="w-full text-left">
         <thead className="text-xs text-faint"><tr>{["Key", "Signed in", "Ends", ""].map((name, index) => <th key={index} className="h-8 border-b border-line pr-4 font-medium">{name || <span className="sr-only">Actions</span>}</th>)}</tr></thead>
@@ -36,6 +37,6 @@ export function Sessions() {
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }

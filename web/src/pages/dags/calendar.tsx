@@ -34,12 +34,11 @@ export function Calendar({ partitions, isChosen, onBegin, onEnter, onExtend }: P
             {WEEKDAYS.map((day, index) => <span key={index} aria-hidden="true" className="w-7 text-center text-[10px] text-faint">{day}</span>)}
             {month.weeks.flat().map((day, index) =>
               day === undefined || day < first || day > last ? (
-                <span key={day ?? `${month.name} ${index}`} className="grid size-7 place-items-center text-[11px] text-faint/60 tabular-nums" aria-hidden="true">{day && Number(day.slice(8))}</span>
+                <span key={day ?? `${month.name} ${index}`} className="grid size-7 place-items-center text-[11px] text-faint tabular-nums" aria-hidden="true">{day && Number(day.slice(8))}</span>
               ) : (
                 <button
                   key={day}
                   type="button"
-                  aria-label={`${day}: ${wordOf(byDay.get(day))}`}
                   aria-pressed={isChosen(day)}
                   title={`${day}: ${wordOf(byDay.get(day))}`}
                   onPointerDown={(event) => (event.shiftKey ? onExtend : onBegin)(day)}
@@ -47,9 +46,9 @@ export function Calendar({ partitions, isChosen, onBegin, onEnter, onExtend }: P
                   onKeyDown={(event) => {
                     if (event.key === "Enter" || event.key === " ") (event.shiftKey ? onExtend : onBegin)(day);
                   }}
-                  className={classes("size-7 rounded text-[11px] tabular-nums", lookOf(byDay.get(day)), isChosen(day) && "ring-2 ring-accent")}
+                  className={classes("relative size-7 rounded text-[11px] tabular-nums", lookOf(byDay.get(day)), isChosen(day) && "ring-2 ring-accent")}
                 >
-                  {Number(day.slice(8))}
+                  {Number(day.slice(8))}<span className="sr-only"> {`${day}: ${wordOf(byDay.get(day))}`}</span>
                 </button>
               ),
             )}

@@ -8,6 +8,7 @@ import { useAddress } from "../../lib/address";
 import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
+import { Dialog } from "../../ui/dialog";
 import { Menu } from "../../ui/menu";
 import { Page } from "../../ui/page";
 import { Prose } from "../../ui/prose";
@@ -105,6 +106,7 @@ function Actions({ dag }: { dag: Schemas["DagDetails"] }) {
       <Button onClick={() => setOpen("edit")}>Edit</Button>
       <Menu label="More" trigger={<Button icon="more" aria-label="More" />} items={[{ name: "Delete…", danger: true, onSelect: remove }]} />
       {open === "start" && <StartRun dag={dag} onClose={() => setOpen(undefined)} />}
+      {open === "edit" && !text.data && <Dialog open onClose={() => setOpen(undefined)} title="Publish a DAG"><Unready query={text} /></Dialog>}
       {open === "edit" && text.data?.document && <PublishDialog document={text.data.document} onClose={() => setOpen(undefined)} />}
     </>
   );

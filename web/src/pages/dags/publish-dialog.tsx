@@ -1,13 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import { api, data } from "../../api/client";
-import { curl } from "../../lib/command";
-import { problemsOf } from "../../lib/problems";
-import { toast } from "../../shell/toasts";
-import { Button } from "../../ui/button";
-import { Copy } from "../../ui/copy";
-import { Dialog } from "../../ui/dialog";
+import { cli, curl, piped } from "../../lib/command";
+import { type Problem, problemsOf } from "../../lib/problems";
+import { FormDialog } from "../../shell/form-dialog";
 import { LazyEditor } from "../../ui/lazy-editor";
 
 const EXAMPLE = `name: hello
@@ -26,23 +23,32 @@ export function PublishDialog({ document, onClose }: { document?: string; onClos
   const client = useQueryClient();
   const navigate = useNavigate();
   const [text, setText] = useState(document ?? EXAMPLE);
-  const [error, setError] = useState<unknown>();
-  const problems = useMemo(() => problemsOf(error), [error]);
+  const [problems, setProblems] = useState<Problem[]>([]);
   const publish = async () => {
+    setProblems([]);
     try {
       const version = await data(api.POST("/v1/dags", { body: { document: text } }));
-      toast(`${version.name} version ${version.version} published`);
-      onClose();
-      void client.invalidateQueries({ queryKey: ["dags"] });
       void navigate({ to: "/dags/$name", params: { name: version.name }, search: {} });
     } catch (failure) {
-      setError(failure);
+      setProblems(problemsOf(failure));
+      throw failure;
     }
   };
   return (
-    <Dialog open wide onClose={onClose} title="Publish a DAG" footer={<><div className="mr-auto"><Copy text={curl("POST", "/v1/dags", { document: text })}>Copy as curl</Copy></div><Button look="primary" onClick={() => void publish()}>Publish</Button></>}>
+    <FormDialog
+      wide
+      title="Publish a DAG"
+      description="The new version is active at once. Runs under way keep theirs."
+      verb="Publish"
+      isReady={text.trim() !== "" && text !== document}
+      run={publish}
+      done="Published"
+      cli={() => piped(text, cli("dag", "publish", "-"))}
+      curl={() => curl("POST", "/v1/dags", { document: text })}
+      onClose={onClose}
+      onDone={() => void client.invalidateQueries({ queryKey: ["dags"] })}
+    >
       <div className="h-80"><LazyEditor label="DAG" language="yaml" value={text} onChange={setText} problems={problems} /></div>
-      <div role="alert" className="mt-2">{problems.map((problem, index) => <p key={index} className="text-bad">{problem.line}:{problem.column} {problem.text}</p>)}</div>
-    </Dialog>
+    </FormDialog>
   );
 }

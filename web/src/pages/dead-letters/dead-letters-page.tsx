@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
 import { usePages } from "../../api/pages";
+import { useAddress } from "../../lib/address";
 import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
@@ -11,11 +11,12 @@ import { Dialog } from "../../ui/dialog";
 import { Id } from "../../ui/id";
 import { Json } from "../../ui/json";
 import { ListPage } from "../../ui/list-page";
-import { Facts } from "../../ui/page";
+import { Facts, Section } from "../../ui/page";
 import { Badge } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import type { Column } from "../../ui/table";
 import { Time } from "../../ui/time";
+import { Body } from "../webhooks/payload-dialog";
 
 type Letter = Schemas["DeadLetter"];
 
@@ -30,7 +31,8 @@ const COLUMNS: Column<Letter>[] = [
 
 /** Messages, turns and activities that were given up. */
 export function DeadLettersPage() {
-  const [open, setOpen] = useState<string>();
+  const [{ name: open }, setAddress] = useAddress();
+  const setOpen = (id: string | undefined) => setAddress({ name: id });
   const letters = usePages(["live", "dead-letters"], (cursor) => data(api.GET("/v1/dead-letters", { params: { query: { cursor, limit: 100 } } })), (page) => page.dead_letters);
   return (
     <>
@@ -84,7 +86,7 @@ function Detail({ id, onClose }: { id: string; onClose: () => void }) {
             ["Given up", <Time key="at" at={letter.given_up_at} absolute />],
             ["Kept until", letter.expires_at && <Time key="until" at={letter.expires_at} absolute />],
           ]} />
-          {letter.payload !== undefined && letter.payload !== null ? <Json value={letter.payload} label="Payload" /> : letter.raw && <pre tabIndex={0} className="max-h-60 overflow-auto rounded-md border border-line bg-bg p-3 font-mono text-xs break-all whitespace-pre-wrap">{letter.raw}</pre>}
+          {letter.payload !== undefined && letter.payload !== null ? <Section name="Payload"><Json value={letter.payload} label="Payload" /></Section> : letter.raw && <Section name="Payload, which cannot be read"><Body base64={letter.raw} /></Section>}
         </div>
       )}
     </Dialog>

@@ -30,7 +30,7 @@ export function FunctionPage() {
   if (!found) return <Page title={name}><Unready query={query} /></Page>;
   return (
     <Page title={name} actions={<Actions found={found} />}>
-      <div className="mx-auto grid max-w-6xl gap-5 p-5 lg:grid-cols-2">
+      <div className="mx-auto grid max-w-6xl grid-cols-1 gap-5 p-5 lg:grid-cols-2">
         <Panel title="Declaration"><div className="p-3"><Json value={found.declaration} label="Declaration" /></div></Panel>
         <Panel title="Workers that serve it">
           <ul className="divide-y divide-line">

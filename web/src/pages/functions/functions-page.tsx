@@ -5,7 +5,7 @@ import { useStats } from "../../api/home";
 import { useMay } from "../../api/me";
 import { usePages } from "../../api/pages";
 import { useWorkers } from "../../api/workers";
-import { count, duration } from "../../lib/format";
+import { count, duration, plural } from "../../lib/format";
 import { Button } from "../../ui/button";
 import { ListPage } from "../../ui/list-page";
 import { Badge } from "../../ui/status";
@@ -26,17 +26,17 @@ export function FunctionsPage() {
   const servers = (name: string) => workers.filter((worker) => worker.functions.includes(name)).length;
 
   const columns: Column<Fn>[] = [
-    { id: "name", name: "Function", width: "minmax(160px,1.2fr)", cell: (row) => <Link to="/functions/$name" params={{ name: row.name }} search={{}} className="font-medium hover:underline">{row.name}</Link>, sort: (row) => row.name },
-    { id: "executor", name: "Executor", width: "100px", cell: (row) => <Badge>{(row.declaration as Declaration).executor}</Badge>, sort: (row) => (row.declaration as Declaration).executor },
+    { id: "name", name: "Function", width: "minmax(140px,1.2fr)", cell: (row) => <Link to="/functions/$name" params={{ name: row.name }} search={{}} className="font-medium hover:underline">{row.name}</Link>, sort: (row) => row.name },
+    { id: "executor", name: "Executor", width: "88px", cell: (row) => <Badge>{(row.declaration as Declaration).executor}</Badge>, sort: (row) => (row.declaration as Declaration).executor },
     {
-      id: "served", name: "Served by", width: "130px",
-      cell: (row) => (row.declaration as Declaration).executor !== "remote" ? <span className="text-dim">the server</span> : servers(row.name) > 0 ? `${servers(row.name)} workers` : <span className="text-warn">no worker</span>,
+      id: "served", name: "Served by", width: "104px",
+      cell: (row) => (row.declaration as Declaration).executor !== "remote" ? <span className="text-dim">the server</span> : servers(row.name) > 0 ? plural(servers(row.name), "worker") : <span className="text-warn">no worker</span>,
     },
     { id: "completed", name: "Completed", width: "90px", right: true, cell: (row) => count(rates.get(row.name)?.completed ?? 0), sort: (row) => rates.get(row.name)?.completed ?? 0 },
-    { id: "failed", name: "Failed", width: "80px", right: true, cell: (row) => <span className={(rates.get(row.name)?.failed ?? 0) > 0 ? "text-bad" : "text-faint"}>{count(rates.get(row.name)?.failed ?? 0)}</span>, sort: (row) => rates.get(row.name)?.failed ?? 0 },
-    { id: "p50", name: "p50", width: "80px", right: true, cell: (row) => timeOf(rates.get(row.name)?.p50_ms), sort: (row) => rates.get(row.name)?.p50_ms },
-    { id: "p99", name: "p99", width: "80px", right: true, cell: (row) => timeOf(rates.get(row.name)?.p99_ms), sort: (row) => rates.get(row.name)?.p99_ms },
-    { id: "description", name: "Description", width: "minmax(160px,2fr)", cell: (row) => <span className="text-dim" title={(row.declaration as Declaration).description}>{(row.declaration as Declaration).description}</span> },
+    { id: "failed", name: "Failed", width: "66px", right: true, cell: (row) => <span className={(rates.get(row.name)?.failed ?? 0) > 0 ? "text-bad" : "text-faint"}>{count(rates.get(row.name)?.failed ?? 0)}</span>, sort: (row) => rates.get(row.name)?.failed ?? 0 },
+    { id: "p50", name: "p50", width: "74px", right: true, cell: (row) => timeOf(rates.get(row.name)?.p50_ms), sort: (row) => rates.get(row.name)?.p50_ms },
+    { id: "p99", name: "p99", width: "74px", right: true, cell: (row) => timeOf(rates.get(row.name)?.p99_ms), sort: (row) => rates.get(row.name)?.p99_ms },
+    { id: "description", name: "Description", width: "minmax(140px,2fr)", cell: (row) => <span className="text-dim" title={(row.declaration as Declaration).description}>{(row.declaration as Declaration).description}</span> },
     { id: "origin", name: "Declared", width: "110px", cell: (row) => <span className="text-dim">{row.origin === "stored" ? "over the API" : "in the server"}</span>, sort: (row) => row.origin },
   ];
   return (

@@ -74,8 +74,13 @@ function pageOf(problem: Problem): string {
 /** The part of the administration that shows a problem of the server. */
 const PARTS: Partial<Record<Problem["kind"], string>> = { nodes: "nodes", clock: "nodes", store: "store" };
 
-function searchOf(problem: Problem): { q?: string; tab?: string } {
-  if (pageOf(problem) === "/admin") return { tab: PARTS[problem.kind] };
-  const text = Object.entries(problem.link.filter).map(([field, value]) => `${field}:${value}`).join(" ");
-  return text === "" ? {} : { q: text };
+/** Where a page has several lists, the one that shows a problem. */
+const VIEWS: Partial<Record<Problem["kind"], string>> = { hooks_refused: "deliveries", removals_waiting: "runbooks", sensors_failing: "dags" };
+
+function searchOf(problem: Problem): { q?: string; tab?: string; view?: string } {
+  const page = pageOf(problem);
+  if (page === "/admin") return { tab: PARTS[problem.kind] };
+  // The list of instances has a filter with fields, the others look for a text.
+  const words = Object.entries(problem.link.filter).map(([field, value]) => (page === "/instances" ? `${field}:${value}` : value));
+  return { q: words.join(" ") || undefined, view: VIEWS[problem.kind] };
 }

@@ -10,7 +10,7 @@ export function DataTab({ instance, events }: { instance: Instance; events: Hist
   const start = events?.find((event) => event.kind === "OrchestrationStarted")?.data as { input?: unknown } | undefined;
   const input = instance.call ? instance.call.input : start?.input;
   return (
-    <div className="grid gap-4 p-5 lg:grid-cols-2">
+    <div className="grid grid-cols-1 gap-4 p-5 lg:grid-cols-2">
       <Panel title="Input"><div className="p-3"><Json value={input ?? null} label="Input" /></div></Panel>
       <Panel title={instance.failure ? "Failure" : "Result"}>
         <div className="p-3">
@@ -52,7 +52,7 @@ function FailureView({ instance }: { instance: Instance }) {
         facts={[
           ["Category", <Badge key="category" tone="bad">{failure.category}</Badge>],
           ["Code", failure.code && <code className="font-mono text-xs">{failure.code}</code>],
-          ["Would a retry help", failure.retryable ? "yes" : "no"],
+          ["Retryable", failure.retryable ? "yes" : "no"],
         ]}
       />
       {failure.details !== undefined && failure.details !== null && <Json value={failure.details} label="Details" />}

@@ -2,6 +2,7 @@ import type { useExecutions } from "../../api/instances";
 import { hasEnded } from "../../api/instances";
 import { count } from "../../lib/format";
 import { Button } from "../../ui/button";
+import { Wide } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Span, Time } from "../../ui/time";
@@ -11,7 +12,7 @@ type Props = { query: ReturnType<typeof useExecutions>; shown: number | undefine
 export function Executions({ query, shown, onShow }: Props) {
   if (!query.data) return <Unready query={query} />;
   return (
-    <div className="relative overflow-x-auto p-5">
+    <Wide label="Executions" className="p-5">
       <table className="w-full max-w-3xl text-left">
         <thead className="text-xs text-faint">
           <tr>{["Execution", "Status", "Started", "Duration", "Events", ""].map((name) => <th key={name} className="h-8 border-b border-line font-medium">{name}</th>)}</tr>
@@ -32,6 +33,6 @@ export function Executions({ query, shown, onShow }: Props) {
         </tbody>
       </table>
       {query.hasNextPage && <Button className="mt-3" onClick={() => void query.fetchNextPage()}>Load more</Button>}
-    </div>
+    </Wide>
   );
 }

@@ -9,6 +9,7 @@ import { useOrchestrations } from "../../api/server";
 import { useAddress } from "../../lib/address";
 import { type InstanceQuery, countable, flagsOf, parseFilter } from "../../lib/filter";
 import { count, plural } from "../../lib/format";
+import { type Order, nextOrder, ordered, parseOrder } from "../../lib/order";
 import { useStored } from "../../lib/storage";
 import { Button } from "../../ui/button";
 import { ListMenu } from "../../ui/list-menu";
@@ -27,13 +28,14 @@ import { Views } from "./views";
 const ACTIONS: BulkAction[] = ["cancel", "pause", "resume", "retry", "restart", "delete"];
 
 export function InstancesPage() {
-  const [{ q = "", view }, setAddress] = useAddress();
+  const [{ q = "", view, sort }, setAddress] = useAddress();
   const setText = useCallback((text: string) => setAddress({ q: text || undefined }), [setAddress]);
   const opened = useRef(Date.now());
   const filter = useMemo(() => parseFilter(q, opened.current), [q]);
   const list = useInstances(filter.query);
-  const rows = list.rows;
   const fresh = useFreshRows(q);
+  const order = parseOrder(sort);
+  const rows = useOrdered(list.rows, order, fresh.isPointerInside);
   const selection = useSelection(rows);
   const [shown, setShown] = useStored("instances.columns", SHOWN_AT_FIRST);
   const [bulk, setBulk] = useState<{ action: BulkAction; all: boolean }>();
@@ -72,6 +74,7 @@ export function InstancesPage() {
         <FilterBar text={q} onChange={setText} problems={filter.problems} counts={states} {...names}>
           <Button aria-pressed={view === "counts"} className={view === "counts" ? "border-accent! bg-selected!" : ""} onClick={() => setAddress({ view: view === "counts" ? undefined : "counts" })}>Counts</Button>
         </FilterBar>
+        {order && list.hasNextPage && <p role="status" className="border-b border-line px-5 py-1 text-xs text-warn">Of the loaded rows only: scroll down to load more. Without a sorted column, the newest come first.</p>}
         {view === "counts" && <Counts text={q} query={filter.query} onChange={setText} />}
         <div className="relative min-h-0 flex-1">
           {fresh.count > 0 && (
@@ -95,6 +98,8 @@ export function InstancesPage() {
               columns={COLUMNS.filter((column) => shown.includes(column.id))}
               rows={rows}
               rowId={(row) => row.id}
+              order={order}
+              onOrder={(id) => setAddress({ sort: nextOrder(order, id) })}
               onOpen={(row) => void navigate({ to: "/instances/$id", params: { id: row.id }, search: {} })}
               selected={selection.ids}
               onSelect={mayChange ? selection.toggle : undefined}
@@ -185,7 +190,22 @@ function useFreshRows(text: string) {
   const setPointerInside = useCallback((inside: boolean) => {
     isInside.current = inside;
   }, []);
-  return { count, show, setPointerInside };
+  const isPointerInside = useCallback(() => isInside.current, []);
+  return { count, show, setPointerInside, isPointerInside };
+}
+
+/** Rows in an order. While the pointer is among them, those that change keep their places. */
+function useOrdered(rows: Instance[], order: Order | undefined, isPointerInside: () => boolean): Instance[] {
+  const before = useRef<{ order: string; places: Map<string, number> }>({ order: "", places: new Map() });
+  const key = order ? `${order.id} ${order.isDown}` : "";
+  return useMemo(() => {
+    if (key === "") return rows;
+    const isKept = isPointerInside() && before.current.order === key && rows.every((row) => before.current.places.has(row.id));
+    const places = before.current.places;
+    const next = isKept ? [...rows].sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0)) : ordered(rows, COLUMNS, order);
+    before.current = { order: key, places: new Map(next.map((row, index) => [row.id, index])) };
+    return next;
+  }, [rows, key, isPointerInside]);
 }
 
 function useNames() {

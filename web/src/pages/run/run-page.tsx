@@ -4,6 +4,7 @@ import type { Schemas } from "../../api/client";
 import { type RunTask, criticalPath, isOver, useRun, useTasks } from "../../api/dags";
 import { useMay } from "../../api/me";
 import { useAddress } from "../../lib/address";
+import { words } from "../../lib/format";
 import { Icon } from "../../ui/icon";
 import { Json } from "../../ui/json";
 import { Page } from "../../ui/page";
@@ -29,6 +30,7 @@ export function RunPage() {
   const tasks = useTasks(id, run !== undefined && !isOver(run.status));
   const [open, setOpen] = useState<string>();
   const critical = useMemo(() => criticalPath(tasks.rows), [tasks.rows]);
+  const inTime = useMemo(() => byBegin(tasks.rows), [tasks.rows]);
   if (!run) return <Page title={id}><Unready query={query} /></Page>;
   return (
     <Page
@@ -50,7 +52,7 @@ export function RunPage() {
             onChange={(next) => setAddress({ tab: next === "graph" ? undefined : next })}
             tabs={[
               { id: "graph", name: "Graph", content: <RunGraph tasks={tasks.rows} critical={critical} onOpen={setOpen} /> },
-              { id: "gantt", name: "Gantt", content: <Gantt run={run} tasks={tasks.rows} critical={critical} onOpen={setOpen} /> },
+              { id: "gantt", name: "Gantt", content: <Gantt run={run} tasks={inTime} critical={critical} onOpen={setOpen} /> },
               { id: "params", name: "Parameters", content: <div className="p-5"><Json value={run.params ?? {}} label="Parameters" /></div> },
               ...(isAdmin ? [{ id: "audit", name: "Audit", content: <Audit resource={`/v1/runs/${id}`} /> }] : []),
             ]}
@@ -62,6 +64,12 @@ export function RunPage() {
   );
 }
 
+/** Tasks in the order in which they began; those that have not yet are last. */
+function byBegin(tasks: RunTask[]): RunTask[] {
+  const begin = (task: RunTask) => Date.parse(task.dispatched_at ?? task.ready_at ?? "") || Number.POSITIVE_INFINITY;
+  return [...tasks].sort((a, b) => (begin(a) === begin(b) ? 0 : begin(a) - begin(b)));
+}
+
 function Summary({ run }: { run: Schemas["RunDetails"] }) {
   return (
     <div className="shrink-0 border-b border-line px-5 py-3">
@@ -69,7 +77,7 @@ function Summary({ run }: { run: Schemas["RunDetails"] }) {
         {run.partition && <span>partition <span className="text-text">{run.partition}</span></span>}
         <span>{run.tasks_completed} of {run.tasks_total} tasks</span>
         {run.tasks_failed > 0 && <span className="text-bad">{run.tasks_failed} failed</span>}
-        <span>triggered <Time at={run.triggered_at} />{run.trigger && ` by ${run.trigger.kind}`}</span>
+        <span>triggered <Time at={run.triggered_at} />{run.trigger && `, ${words(run.trigger.kind)}`}</span>
         <span>took <span className="text-text"><Span from={run.triggered_at} until={run.completed_at} ended={isOver(run.status)} /></span></span>
         {run.parent_run && <Link to="/runs/$id" params={{ id: run.parent_run }} search={{}} className="text-accent-text hover:underline">earlier run</Link>}
         {Object.entries(run.labels ?? {}).map(([key, value]) => <Badge key={key}>{key}={value}</Badge>)}

@@ -7,7 +7,7 @@ import { cli, curl } from "../../lib/command";
 import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Json } from "../../ui/json";
-import { Facts } from "../../ui/page";
+import { Facts, Section } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Span, Time } from "../../ui/time";
@@ -81,8 +81,4 @@ export function TaskPanel({ run, task: key, onClose }: { run: Schemas["RunDetail
       )}
     </aside>
   );
-}
-
-function Section({ name, children }: { name: string; children: React.ReactNode }) {
-  return <section><h3 className="mb-1.5 text-xs font-medium text-faint">{name}</h3>{children}</section>;
 }

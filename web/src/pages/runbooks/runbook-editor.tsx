@@ -1,17 +1,17 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { useDeferredValue, useMemo, useState } from "react";
 import { api, data } from "../../api/client";
 import { useMay } from "../../api/me";
 import type { Runbook } from "../../api/runbooks";
-import { curl } from "../../lib/command";
+import { cli, curl, piped } from "../../lib/command";
 import { plural } from "../../lib/format";
 import { problemOf, problemsOf } from "../../lib/problems";
-import { toast } from "../../shell/toasts";
+import { useSettled } from "../../lib/settled";
+import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
-import { Copy } from "../../ui/copy";
 import { LazyEditor } from "../../ui/lazy-editor";
-import { messageOf } from "../../ui/states";
+import { Unready } from "../../ui/states";
 
 const EXAMPLE = `name: guests
 description: Invite guests, then seat them
@@ -26,7 +26,6 @@ const TYPING_MS = 400;
 
 /** Edits a runbook; the server checks it as it is typed, and says what publishing would do. */
 export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
-  const client = useQueryClient();
   const navigate = useNavigate();
   const mayPublish = useMay("operate");
   const published = useQuery({
@@ -42,18 +41,18 @@ export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
     () => [...problemsOf(checked.error), ...(checked.data?.warnings ?? []).map((warning) => problemOf(warning, true))],
     [checked.error, checked.data],
   );
-  const [error, setError] = useState<unknown>();
-  const publish = async () => {
-    setError(undefined);
-    try {
+  const change = useChange();
+  const plan = checked.data;
+  const publish = () => change({
+    title: `Publish ${name ?? "the runbook"}`, verb: "Publish it",
+    description: plan && `Version ${plan.version} is active at once: new batches follow it.${plan.moves.batches > 0 ? ` ${plural(plan.moves.batches, "open batch moves", "open batches move")} to it.` : ""}`,
+    run: async () => {
       const version = await data(api.POST("/v1/runbooks", { body: { yaml_content: shown } }));
-      toast(`${version.name} version ${version.version} published`);
-      void client.invalidateQueries({ queryKey: ["runbooks"] });
       if (!runbook) void navigate({ to: "/runbooks/$name", params: { name: version.name }, search: {} });
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    },
+    done: `${name ?? "Runbook"} published`, cli: () => piped(shown, cli("runbook", "publish", "-")), curl: () => curl("POST", "/v1/runbooks", { yaml_content: shown }),
+  });
+  if (runbook && !published.data) return <Unready query={published} />;
   return (
     <div className="flex h-full min-h-96 flex-col gap-3">
       <div className="min-h-60 flex-1"><LazyEditor label="Runbook" language="yaml" value={shown} onChange={setText} problems={problems} /></div>
@@ -66,21 +65,15 @@ export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
           </p>
         )}
       </div>
-      {error !== undefined && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
       <div className="flex items-center">
-        <Copy text={curl("POST", "/v1/runbooks", { yaml_content: shown })}>Copy as curl</Copy>
-        {mayPublish && <Button look="primary" className="ml-auto" disabled={checked.error !== null || name === undefined || checked.data?.is_new === false} onClick={() => void publish()}>Publish</Button>}
+        {mayPublish && <Button look="primary" className="ml-auto" disabled={checked.error !== null || name === undefined || checked.data?.is_new === false} onClick={publish}>Publish…</Button>}
       </div>
     </div>
   );
 }
 
 function useChecked(name: string | undefined, text: string) {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const settled = useSettled(text, TYPING_MS);
   return useQuery({
     queryKey: ["runbooks", "plan", name, settled],
     enabled: settled.trim() !== "",

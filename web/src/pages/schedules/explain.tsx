@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api, data } from "../../api/client";
 import { TextField } from "../../ui/field";
 import { Panel } from "../../ui/page";
@@ -9,8 +9,11 @@ import { Time } from "../../ui/time";
 /** Why the schedule did or did not run at any moment. */
 export function Explain({ id, time }: { id: string; time: string | undefined }) {
   const [text, setText] = useState("");
+  const panel = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (time) setText(localText(time));
+    if (!time) return;
+    setText(localText(time));
+    panel.current?.scrollIntoView({ block: "nearest" });
   }, [time]);
   const moment = text === "" || Number.isNaN(Date.parse(text)) ? undefined : time && localText(time) === text ? time : new Date(text).toISOString();
   const answer = useQuery({
@@ -20,8 +23,8 @@ export function Explain({ id, time }: { id: string; time: string | undefined }) 
   });
   return (
     <Panel title="Explain a moment">
-      <div className="flex flex-col gap-3 p-4">
-        <TextField name="Local time" type="datetime-local" value={text} onChange={setText} hint="Any time, past or to come. An occurrence of the history fills it in." />
+      <div ref={panel} className="flex flex-col gap-3 p-4">
+        <TextField name="Local time" type="datetime-local" value={text} onChange={setText} hint="Any time, past or to come. A click on one of the next times, or on Explain in the history, fills it in." />
         {answer.error ? <p role="alert" className="text-bad">{messageOf(answer.error)}</p> : null}
         {answer.data && (
           <div role="status">

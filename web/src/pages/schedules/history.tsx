@@ -3,6 +3,7 @@ import type { Schemas } from "../../api/client";
 import type { useRecurringHistory } from "../../api/recurring";
 import { words } from "../../lib/format";
 import { Button } from "../../ui/button";
+import { Wide } from "../../ui/page";
 import { Badge, toneOf } from "../../ui/status";
 import { Empty, Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
@@ -15,7 +16,7 @@ export function History({ query, onExplain }: Props) {
   if (!query.data) return <Unready query={query} />;
   if (query.rows.length === 0) return <Empty icon="clock" title="No occurrence yet" />;
   return (
-    <div className="relative overflow-x-auto px-4 pb-3">
+    <Wide label="Occurrences" className="px-4 pb-3">
       <table className="w-full text-left">
         <thead className="text-xs text-faint">
           <tr>{["Occurrence", "Decision", "Outcome", "Why", ""].map((name) => <th key={name} className="h-8 border-b border-line pr-4 font-medium">{name}</th>)}</tr>
@@ -23,7 +24,7 @@ export function History({ query, onExplain }: Props) {
         <tbody>{query.rows.map((entry) => <Row key={`${entry.time} ${entry.decided_at} ${entry.instance ?? ""}`} entry={entry} onExplain={onExplain} />)}</tbody>
       </table>
       {query.hasNextPage && <Button className="mt-3" disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>Load more</Button>}
-    </div>
+    </Wide>
   );
 }
 

@@ -1,17 +1,17 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useDeferredValue, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { api, data } from "../../api/client";
 import type { Fields, Recurring } from "../../api/recurring";
-import { curl } from "../../lib/command";
+import { useOrchestrations } from "../../api/server";
+import { cli, curl } from "../../lib/command";
 import { parseJson } from "../../lib/input";
+import { useSettled } from "../../lib/settled";
 import { localZone } from "../../lib/time";
-import { toast } from "../../shell/toasts";
-import { Button } from "../../ui/button";
-import { Copy } from "../../ui/copy";
-import { Dialog } from "../../ui/dialog";
+import { FormDialog } from "../../shell/form-dialog";
 import { AreaField, SelectField, TextField } from "../../ui/field";
 import { messageOf } from "../../ui/states";
+import { HEAT_PAGE, HeatMap } from "./heat-map";
 import { NextTimes } from "./next-times";
 
 type Form = {
@@ -19,6 +19,7 @@ type Form = {
   description: string; overlap: string; missed: string; jitter: string; exclude: string; endsAt: string; gap: string; overlapHour: string;
 };
 
+const TYPING_MS = 300;
 const ZONES = Intl.supportedValuesOf("timeZone");
 
 function formOf(row: Recurring | undefined): Form {
@@ -32,15 +33,24 @@ function formOf(row: Recurring | undefined): Form {
   };
 }
 
-function fieldsOf(form: Form, isNew: boolean): Fields {
-  const empty = isNew ? undefined : null;
-  const exclude = form.exclude.split("\n").map((line) => line.trim()).filter(Boolean);
+const linesOf = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+/** What a call of a schedule is made of, by the names that it was created with: those of a function, or of a provider with a type of action. */
+function callOf(form: Form, existing: Recurring | undefined): Fields {
+  const input = parseJson(form.input).value ?? null;
+  const hasType = form.what === "function" && existing !== undefined && existing.action_template.action_type !== "" && !existing.action_template.orchestration;
+  return hasType ? { provider: form.target, payload: input } : { [form.what]: form.target, input };
+}
+
+/** The fields of a request, each with what it is without. */
+function fieldsOf(form: Form, existing: Recurring | undefined): Fields {
+  const empty = existing ? null : undefined;
+  const exclude = linesOf(form.exclude);
   return {
     name: form.name || empty,
     [form.rhythm]: form.expression,
     timezone: form.timezone,
-    [form.what]: form.target,
-    input: parseJson(form.input).value ?? null,
+    ...callOf(form, existing),
     description: form.description || empty,
     overlap_policy: form.overlap as Fields["overlap_policy"],
     missed: form.missed as Fields["missed"],
@@ -51,59 +61,81 @@ function fieldsOf(form: Form, isNew: boolean): Fields {
   };
 }
 
-/** Creates or changes a schedule; the next times follow what is typed. */
+/** Of a change, what differs from what was shown: a field that the form does not show in full stays as it is. */
+function changesOf(form: Form, existing: Recurring): Fields {
+  const before = fieldsOf(formOf(existing), existing) as Record<string, unknown>;
+  const after = Object.entries(fieldsOf(form, existing));
+  const changed = Object.fromEntries(after.filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))) as Fields;
+  const isOfCall = Object.keys(callOf(form, existing)).some((name) => name in changed);
+  return isOfCall ? { ...changed, ...callOf(form, existing) } : changed;
+}
+
+/** The same as flags of `segno recurring create` or `update`. */
+function flagsOf(form: Form, existing: Recurring | undefined): string[] {
+  const before = existing ? formOf(existing) : undefined;
+  const flag = (field: keyof Form, name: string, value: string, standard = "") => {
+    if (before ? before[field] === form[field] : value === standard) return [];
+    return value === "" ? ["--clear", name.slice(2).replaceAll("-", "_")] : [name, value];
+  };
+  const { provider, payload } = existing ? callOf(form, existing) : {};
+  const input = JSON.stringify(parseJson(form.input).value ?? null);
+  const isOfCall = !before || before.what !== form.what || before.target !== form.target || before.input !== form.input;
+  const call = !isOfCall ? [] : payload === undefined ? [`--${form.what}`, form.target || "NAME", "--input", input] : ["--provider", String(provider), "--payload", input];
+  const isRhythm = !before || before.rhythm !== form.rhythm || before.expression !== form.expression;
+  return [
+    ...(isRhythm ? [form.rhythm === "every" ? "--every" : "--cron", form.expression] : []), ...flag("timezone", "--tz", form.timezone),
+    ...call,
+    ...flag("name", "--name", form.name), ...flag("description", "--description", form.description),
+    ...flag("overlap", "--overlap-policy", form.overlap, "allow"), ...flag("missed", "--missed", form.missed, "none"),
+    ...flag("jitter", "--jitter", form.jitter), ...flag("endsAt", "--ends-at", form.endsAt), ...flag("exclude", "--exclude", linesOf(form.exclude).join(",")),
+    ...(!existing && form.rhythm === "cron_expr" ? [...flag("gap", "--gap", form.gap, "shift"), ...flag("overlapHour", "--overlap", form.overlapHour, "first")] : []),
+  ];
+}
+
+/** Creates or changes a schedule; the next times and days follow what is typed. */
 export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; onClose: () => void }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [form, setForm] = useState(() => formOf(schedule));
-  const [error, setError] = useState<unknown>();
   const set = (field: keyof Form) => (value: string) => setForm((before) => ({ ...before, [field]: value }));
   const functions = useQuery({ queryKey: ["functions", "names"], queryFn: () => data(api.GET("/v1/functions")) });
-  const fields = useMemo(() => fieldsOf(form, schedule === undefined), [form, schedule]);
-  const preview = usePreview(form);
+  const orchestrations = useOrchestrations();
+  const fields = useMemo(() => (schedule ? changesOf(form, schedule) : fieldsOf(form, undefined)), [form, schedule]);
+  // The command changes no daylight saving.
+  const hasCommand = schedule === undefined || fields.daylight === undefined;
+  const names = form.what === "function" ? functions.data?.functions.map((each) => each.name) : orchestrations.data?.orchestrations.map((each) => each.name);
   const problem = parseJson(form.input).problem;
   const path = schedule ? `/v1/recurring/${schedule.id}` : "/v1/recurring";
 
-  const submit = async () => {
-    try {
-      if (schedule) {
-        await data(api.PUT("/v1/recurring/{id}", { params: { path: { id: schedule.id } }, body: fields }));
-        toast("Schedule changed");
-      } else {
-        const created = await data(api.POST("/v1/recurring", { body: fields }));
-        toast("Schedule created");
-        void navigate({ to: "/schedules/$id", params: { id: created.recurring_id }, search: {} });
-      }
-      onClose();
-      void client.invalidateQueries({ queryKey: ["recurring"] });
-    } catch (failure) {
-      setError(failure);
-    }
+  const run = async () => {
+    if (schedule) return data(api.PUT("/v1/recurring/{id}", { params: { path: { id: schedule.id } }, body: fields }));
+    const created = await data(api.POST("/v1/recurring", { body: fields }));
+    void navigate({ to: "/schedules/$id", params: { id: created.recurring_id }, search: {} });
+    return created;
   };
 
   return (
-    <Dialog
-      open
+    <FormDialog
       wide
-      onClose={onClose}
       title={schedule ? "Change the schedule" : "New schedule"}
-      footer={
-        <>
-          <div className="mr-auto flex"><Copy text={curl(schedule ? "PUT" : "POST", path, fields)}>Copy as curl</Copy></div>
-          <Button look="ghost" onClick={onClose}>Cancel</Button>
-          <Button look="primary" disabled={problem !== undefined || form.target === ""} onClick={() => void submit()}>{schedule ? "Save" : "Create"}</Button>
-        </>
-      }
+      verb={schedule ? "Save" : "Create"}
+      isReady={problem === undefined && form.target !== "" && Object.keys(fields).length > 0}
+      run={run}
+      done={schedule ? "Schedule changed" : "Schedule created"}
+      cli={hasCommand ? () => cli("recurring", ...(schedule ? ["update", schedule.id] : ["create"]), ...flagsOf(form, schedule)) : undefined}
+      curl={() => curl(schedule ? "PUT" : "POST", path, fields)}
+      onClose={onClose}
+      onDone={() => void client.invalidateQueries({ queryKey: ["recurring"] })}
     >
-      <div className="grid gap-5 md:grid-cols-[minmax(0,1fr)_260px]">
-        <form className="flex flex-col gap-3" onSubmit={(event) => { event.preventDefault(); void submit(); }}>
+      <div className="grid grid-cols-1 gap-5 md:grid-cols-[minmax(0,1fr)_270px]">
+        <div className="flex flex-col gap-3">
           <div className="grid grid-cols-2 gap-3">
             <TextField name="Name" value={form.name} onChange={set("name")} autoFocus />
             <TextField name="Time zone" value={form.timezone} onChange={set("timezone")} list={ZONES} />
             <SelectField name="Rhythm" value={form.rhythm} onChange={set("rhythm")} options={[["cron_expr", "Cron expression"], ["every", "Interval"]]} />
             <TextField name={form.rhythm === "every" ? "Every" : "Expression"} value={form.expression} onChange={set("expression")} placeholder={form.rhythm === "every" ? "15m" : "0 9 * * MON-FRI"} />
             <SelectField name="What" value={form.what} onChange={set("what")} options={[["function", "Call a function"], ["orchestration", "Start an orchestration"]]} />
-            <TextField name={form.what === "function" ? "Function" : "Orchestration"} value={form.target} onChange={set("target")} list={functions.data?.functions.map((each) => each.name)} />
+            <TextField name={form.what === "function" ? "Function" : "Orchestration"} value={form.target} onChange={set("target")} list={names} />
           </div>
           <AreaField name="Input, JSON" value={form.input} onChange={set("input")} rows={3} error={problem} />
           <TextField name="Description" value={form.description} onChange={set("description")} />
@@ -119,31 +151,40 @@ export function ScheduleDialog({ schedule, onClose }: { schedule?: Recurring; on
               <AreaField name="Excluded days, one a line" value={form.exclude} onChange={set("exclude")} rows={3} placeholder="2026-12-25" />
             </div>
           </details>
-          {error !== undefined && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
-          <button type="submit" hidden />
-        </form>
-        <section aria-label="Preview" className="min-w-0">
-          <h3 className="mb-2 text-xs font-medium text-faint">Next 10 times</h3>
-          {preview.error ? <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(preview.error)}</p> : preview.data && <NextTimes preview={preview.data} />}
-        </section>
+        </div>
+        <Preview form={form} />
       </div>
-    </Dialog>
+    </FormDialog>
   );
 }
 
-function usePreview(form: Form) {
-  const { rhythm, expression, timezone, exclude, endsAt, gap, overlapHour } = useDeferredValue(form);
-  const lines = exclude.split("\n").map((line) => line.trim()).filter(Boolean);
+/** When the schedule would fire as it is typed. */
+function Preview({ form }: { form: Form }) {
+  const { rhythm, expression, timezone, exclude, endsAt, gap, overlapHour } = useSettled(form, TYPING_MS);
+  const lines = linesOf(exclude);
   const body: Fields = {
     [rhythm]: expression, timezone,
     ...(lines.length > 0 ? { exclude: lines } : {}),
     ...(endsAt ? { ends_at: endsAt } : {}),
     daylight: { gap: gap as "shift" | "skip", overlap: overlapHour as "first" | "last" | "both" },
   };
-  return useQuery({
+  const times = (count: number, from?: string) => data(api.POST("/v1/recurring/preview", { params: { query: { count, from } }, body }));
+  const preview = useQuery({
     queryKey: ["recurring", "preview", body],
-    queryFn: () => data(api.POST("/v1/recurring/preview", { params: { query: { count: 10 } }, body })),
+    queryFn: () => times(10),
     placeholderData: (previous) => previous,
     retry: false,
   });
+  return (
+    <section aria-label="Preview" className="min-w-0">
+      <h3 className="mb-2 text-xs font-medium text-faint">Next 10 times</h3>
+      {preview.error ? <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(preview.error)}</p> : preview.data && (
+        <>
+          <NextTimes preview={preview.data} />
+          <h3 className="mt-4 mb-2 text-xs font-medium text-faint">Next 30 days</h3>
+          <HeatMap of={body} timezone={timezone} times={(from) => times(HEAT_PAGE, from)} />
+        </>
+      )}
+    </section>
+  );
 }

@@ -2,10 +2,8 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, data } from "../../api/client";
 import { useMay } from "../../api/me";
-import { type Recurring, targetOf, useNextTimes, useRecurring, useRecurringHistory } from "../../api/recurring";
-import { cli, curl } from "../../lib/command";
+import { type Recurring, inWords, targetOf, useNextTimes, useRecurring, useRecurringHistory } from "../../api/recurring";
 import { count } from "../../lib/format";
-import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Json } from "../../ui/json";
 import { Menu } from "../../ui/menu";
@@ -16,9 +14,10 @@ import { Time } from "../../ui/time";
 import { Audit } from "../admin/audit-list";
 import { Backfill } from "./backfill";
 import { Explain } from "./explain";
-import { HeatMap } from "./heat-map";
+import { HEAT_PAGE, HeatMap } from "./heat-map";
 import { History } from "./history";
 import { NextTimes } from "./next-times";
+import { useScheduleChanges } from "./changes";
 import { ScheduleDialog } from "./schedule-dialog";
 
 export function SchedulePage() {
@@ -36,15 +35,15 @@ export function SchedulePage() {
       heading={<span className="flex items-center gap-3"><span className="truncate">{schedule.name ?? schedule.id}</span><Status status={schedule.status} className="font-normal" /></span>}
       actions={<Actions schedule={schedule} />}
     >
-      <div className="mx-auto grid max-w-6xl gap-5 p-5 lg:grid-cols-[minmax(0,1fr)_340px]">
+      <div className="mx-auto grid max-w-6xl grid-cols-1 gap-5 p-5 lg:grid-cols-[minmax(0,1fr)_340px]">
         <div className="flex min-w-0 flex-col gap-5">
           <About schedule={schedule} />
           <Panel title="History"><History query={history} onExplain={setMoment} /></Panel>
           {isAdmin && <Panel title="Audit"><Audit resource={id} /></Panel>}
         </div>
         <div className="flex flex-col gap-5">
-          <Panel title="Next 10 times"><div className="p-4">{next.data ? <NextTimes preview={next.data} /> : <Unready query={next} />}</div></Panel>
-          <Panel title="Next 30 days"><div className="p-4"><HeatMap id={id} /></div></Panel>
+          <Panel title="Next 10 times"><div className="p-4">{next.data ? <NextTimes preview={next.data} onExplain={setMoment} /> : <Unready query={next} />}</div></Panel>
+          <Panel title="Next 30 days"><div className="p-4"><HeatMap of={id} timezone={schedule.timezone} times={(from) => data(api.GET("/v1/recurring/{id}/preview", { params: { path: { id }, query: { count: HEAT_PAGE, from } } }))} /></div></Panel>
           <Explain id={id} time={moment} />
         </div>
       </div>
@@ -56,7 +55,7 @@ function About({ schedule }: { schedule: Recurring }) {
   return (
     <Panel>
       <div className="flex flex-col gap-3 p-4">
-        <p className="text-lg font-semibold">{schedule.schedule}</p>
+        <p className="text-lg font-semibold" title={schedule.schedule}>{inWords(schedule.schedule)}</p>
         {schedule.description && <p className="whitespace-pre-wrap text-dim">{schedule.description}</p>}
         {schedule.paused_at && (
           <p className="rounded-md bg-warn-bg px-3 py-2 text-warn">
@@ -87,37 +86,10 @@ function About({ schedule }: { schedule: Recurring }) {
 }
 
 function Actions({ schedule }: { schedule: Recurring }) {
-  const change = useChange();
   const navigate = useNavigate();
   const mayChange = useMay("operate");
   const [open, setOpen] = useState<"edit" | "backfill">();
-  const { id } = schedule;
-  const params = { path: { id } };
-  const path = `/v1/recurring/${id}`;
-  const noted = (note: string | undefined) => (note ? ["--note", note] : []);
-  const pause = () => change({
-    title: "Pause this schedule", verb: "Pause it", takesReason: true, description: "It does not fire until it is resumed. What runs goes on.",
-    run: (note) => data(api.POST("/v1/recurring/{id}/pause", { params, body: { note } })), done: "Schedule paused",
-    cli: (note) => cli("recurring", "pause", id, ...noted(note)), curl: (note) => curl("POST", `${path}/pause`, { note }),
-  });
-  const resume = () => change({
-    title: "Resume this schedule", verb: "Resume it", description: "It fires from the next occurrence after now.",
-    run: () => data(api.POST("/v1/recurring/{id}/resume", { params })), done: "Schedule resumed",
-    cli: () => cli("recurring", "resume", id), curl: () => curl("POST", `${path}/resume`),
-  });
-  const runNow = () => change({
-    title: "Run it now", verb: "Run it", description: "Out of schedule, whether or not it is paused.",
-    run: () => data(api.POST("/v1/recurring/{id}/run", { params, body: {} })), done: "Run started",
-    cli: () => cli("recurring", "run", id), curl: () => curl("POST", `${path}/run`, {}),
-  });
-  const remove = () => change({
-    title: "Delete this schedule", verb: "Delete it", isDangerous: true, description: "What runs of it goes on. This cannot be undone.",
-    run: async () => {
-      await data(api.DELETE("/v1/recurring/{id}", { params }));
-      void navigate({ to: "/schedules", search: {} });
-    },
-    done: "Schedule deleted", cli: () => cli("recurring", "delete", id), curl: () => curl("DELETE", path),
-  });
+  const { pause, resume, runNow, remove } = useScheduleChanges(schedule.id, () => void navigate({ to: "/schedules", search: {} }));
   if (!mayChange) return null;
   return (
     <>
@@ -126,7 +98,7 @@ function Actions({ schedule }: { schedule: Recurring }) {
       <Button onClick={() => setOpen("edit")}>Edit</Button>
       <Menu label="More" trigger={<Button icon="more" aria-label="More" />} items={[{ name: "Backfill…", onSelect: () => setOpen("backfill") }, "line", { name: "Delete…", danger: true, onSelect: remove }]} />
       {open === "edit" && <ScheduleDialog schedule={schedule} onClose={() => setOpen(undefined)} />}
-      {open === "backfill" && <Backfill id={id} onClose={() => setOpen(undefined)} />}
+      {open === "backfill" && <Backfill id={schedule.id} onClose={() => setOpen(undefined)} />}
     </>
   );
 }

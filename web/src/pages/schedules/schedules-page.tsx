@@ -2,28 +2,50 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { useMay } from "../../api/me";
-import { type Summary, targetOf, useRecurringList } from "../../api/recurring";
+import { type Summary, inWords, targetOf, useRecurringList } from "../../api/recurring";
 import { classes } from "../../lib/classes";
 import { count } from "../../lib/format";
 import { fullTime, millis } from "../../lib/time";
 import { Button } from "../../ui/button";
 import { ListPage } from "../../ui/list-page";
+import { Menu } from "../../ui/menu";
 import { Badge, Status, toneOf } from "../../ui/status";
 import type { Column } from "../../ui/table";
 import { Time } from "../../ui/time";
+import { useScheduleChanges } from "./changes";
 import { ScheduleDialog } from "./schedule-dialog";
 
 const COLUMNS: Column<Summary>[] = [
-  { id: "status", name: "Status", width: "100px", cell: (row) => <Status status={row.status} />, sort: (row) => row.status },
-  { id: "name", name: "Schedule", width: "minmax(150px,1fr)", cell: (row) => <Link to="/schedules/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">{row.name ?? row.id}</Link>, sort: (row) => row.name ?? row.id },
-  { id: "schedule", name: "When", width: "minmax(260px,2fr)", cell: (row) => <span title={[row.schedule, row.cron_expr].filter(Boolean).join("\n")}>{row.schedule}</span> },
-  { id: "runs", name: "Runs", width: "minmax(100px,.8fr)", cell: targetOf, sort: (row) => targetOf(row) },
-  { id: "next", name: "Next", width: "120px", cell: (row) => <Time at={row.next_execution_at} />, sort: (row) => millis(row.next_execution_at) },
-  { id: "last", name: "Last", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.last_executed_at} /></span>, sort: (row) => millis(row.last_executed_at) },
-  { id: "recent", name: "Last outcomes", width: "120px", cell: (row) => <Dots recent={row.recent ?? []} /> },
-  { id: "count", name: "Count", width: "80px", right: true, cell: (row) => count(row.execution_count), sort: (row) => row.execution_count },
-  { id: "labels", name: "Labels", width: "minmax(100px,.8fr)", cell: (row) => <span className="flex gap-1">{Object.entries(row.labels).map(([key, value]) => <Badge key={key}>{key}={value}</Badge>)}</span> },
+  { id: "status", name: "Status", width: "88px", cell: (row) => <Status status={row.status} />, sort: (row) => row.status },
+  { id: "name", name: "Schedule", width: "minmax(130px,1fr)", cell: (row) => <Link to="/schedules/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">{row.name ?? row.id}</Link>, sort: (row) => row.name ?? row.id },
+  { id: "schedule", name: "When", width: "minmax(190px,2fr)", cell: (row) => <span title={[row.schedule, row.cron_expr].filter(Boolean).join("\n")}>{inWords(row.schedule)}</span> },
+  { id: "runs", name: "Runs", width: "minmax(84px,.8fr)", cell: targetOf, sort: (row) => targetOf(row) },
+  { id: "next", name: "Next", width: "104px", cell: (row) => <Time at={row.next_execution_at} />, sort: (row) => millis(row.next_execution_at) },
+  { id: "last", name: "Last", width: "104px", cell: (row) => <span className="text-dim"><Time at={row.last_executed_at} /></span>, sort: (row) => millis(row.last_executed_at) },
+  { id: "recent", name: "Last outcomes", width: "116px", cell: (row) => <Dots recent={row.recent ?? []} /> },
+  { id: "count", name: "Count", width: "60px", right: true, cell: (row) => count(row.execution_count), sort: (row) => row.execution_count },
+  { id: "labels", name: "Labels", width: "minmax(80px,.8fr)", cell: (row) => <span className="flex gap-1">{Object.entries(row.labels).map(([key, value]) => <Badge key={key}>{key}={value}</Badge>)}</span> },
 ];
+
+function RowMenu({ schedule }: { schedule: Summary }) {
+  const name = schedule.name ?? schedule.id;
+  const { pause, resume, runNow, remove } = useScheduleChanges(schedule.id, () => undefined);
+  return (
+    <Menu
+      label={`Schedule ${name}`}
+      isOfRow
+      trigger={<Button look="ghost" icon="more" aria-label={`More about ${name}`} />}
+      items={[
+        { name: "Run now…", onSelect: runNow },
+        schedule.enabled ? { name: "Pause…", onSelect: pause } : { name: "Resume…", onSelect: resume },
+        "line",
+        { name: "Delete…", danger: true, onSelect: remove },
+      ]}
+    />
+  );
+}
+
+const ACTIONS: Column<Summary> = { id: "actions", name: "", width: "44px", cell: (row) => <RowMenu schedule={row} /> };
 
 const COLOURS = { good: "bg-good", bad: "bg-bad", warn: "bg-warn", info: "bg-info", mute: "bg-mute" };
 
@@ -51,7 +73,7 @@ export function SchedulesPage() {
         same={{ command: ["recurring", "list"], path: "/v1/recurring" }}
         query={list}
         rows={list.rows}
-        columns={COLUMNS}
+        columns={mayChange ? [...COLUMNS, ACTIONS] : COLUMNS}
         rowId={(row) => row.id}
         textOf={(row) => [row.name, row.id, row.schedule, row.provider, row.description, row.status]}
         onOpen={(row) => void navigate({ to: "/schedules/$id", params: { id: row.id }, search: {} })}

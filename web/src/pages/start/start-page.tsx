@@ -1,18 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
+import { api, because, data, type Schemas } from "../../api/client";
 import { historyOf } from "../../api/instances";
 import { useMay } from "../../api/me";
 import { useScope } from "../../api/scope";
 import { useOrchestrations } from "../../api/server";
 import { useAddress } from "../../lib/address";
-import { cli, curl } from "../../lib/command";
+import { cli, curl, withReason } from "../../lib/command";
 import { parseJson } from "../../lib/input";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
 import { AreaField, SelectField, TextField } from "../../ui/field";
 import { Page, Panel } from "../../ui/page";
+import { ReasonField, useReason } from "../../ui/reason";
 import { messageOf } from "../../ui/states";
 import { Time } from "../../ui/time";
 import { type JsonSchema, SchemaForm, exampleOf, hasForm } from "../../ui/schema-form";
@@ -32,27 +33,31 @@ export function StartPage() {
   const [labels, setLabels] = useState("");
   const [startAt, setStartAt] = useState("");
   const [error, setError] = useState<unknown>();
+  const [isBusy, setIsBusy] = useState(false);
+  const reason = useReason();
   const schema = targets.find((target) => target.name === name)?.schema;
   useInputOf(copyOf, (input) => setText(JSON.stringify(input, null, 2)));
   const parsed = parseJson(text);
   const request = requestOf({ what, name, id, labels, startAt, input: parsed.value });
 
   const submit = async () => {
-    if (!mayStart) return;
+    if (!mayStart || isBusy) return;
     setError(undefined);
+    setIsBusy(true);
     try {
-      const started = what === "function"
-        ? await data(api.POST("/v1/invocations", { body: request.body as Schemas["Invoke"] }))
-        : await data(api.POST("/v1/instances", { body: request.body as Schemas["StartInstance"] }));
+      const started = await because(reason.given, () => what === "function"
+        ? data(api.POST("/v1/invocations", { body: request.body as Schemas["Invoke"] }))
+        : data(api.POST("/v1/instances", { body: request.body as Schemas["StartInstance"] })));
       void navigate({ to: "/instances/$id", params: { id: started.id }, search: {} });
     } catch (failure) {
       setError(failure);
+      setIsBusy(false);
     }
   };
 
   return (
     <Page title="Start">
-      <div className="mx-auto grid max-w-5xl gap-5 p-5 lg:grid-cols-[minmax(0,1fr)_300px]">
+      <div className="mx-auto grid max-w-5xl grid-cols-1 gap-5 p-5 max-md:p-3 lg:grid-cols-[minmax(0,1fr)_300px]">
         <Panel>
           <form className="flex flex-col gap-4 p-5" onSubmit={(event) => { event.preventDefault(); void submit(); }}>
             <div className="grid gap-3 sm:grid-cols-2">
@@ -72,18 +77,19 @@ export function StartPage() {
               hint={exampleOf(schema) !== undefined && <button type="button" className="text-accent-text hover:underline" onClick={() => setText(JSON.stringify(exampleOf(schema), null, 2))}>Use the example</button>}
             />
             <details>
-              <summary className="cursor-pointer text-dim">More: id, labels, time</summary>
+              <summary className="cursor-pointer text-dim">More: id, labels, time, reason</summary>
               <div className="mt-3 grid gap-3 sm:grid-cols-2">
                 <TextField name={what === "function" ? "Key" : "Id"} value={id} onChange={setId} hint={what === "function" ? "The same key is the same call." : "Left out: a new one."} />
                 <TextField name="Labels" value={labels} onChange={setLabels} placeholder="team=eu stage=test" />
                 {what === "orchestration" && <TextField name="Start at" type="datetime-local" value={startAt} onChange={setStartAt} hint="Local time. Left out: now." />}
+                <ReasonField reason={reason} />
               </div>
             </details>
             {error !== undefined && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
-            <div className="flex items-center gap-1">
+            <div className="flex flex-wrap items-center gap-1">
               <Copy text={request.cli}>Copy as CLI</Copy>
-              <Copy text={curl("POST", request.path, request.body)}>Copy as curl</Copy>
-              {mayStart ? <Button type="submit" look="primary" className="ml-auto" disabled={name === "" || parsed.problem !== undefined}>{what === "function" ? "Call it" : "Start it"}</Button> : <span className="ml-auto text-dim">Your key reads, and starts nothing.</span>}
+              <Copy text={withReason(curl("POST", request.path, request.body), reason.given)}>Copy as curl</Copy>
+              {mayStart ? <Button type="submit" look="primary" className="ml-auto" disabled={name === "" || parsed.problem !== undefined || isBusy}>{what === "function" ? "Call it" : "Start it"}</Button> : <span className="ml-auto text-dim">Your key reads, and starts nothing.</span>}
             </div>
           </form>
         </Panel>

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { HookEvent, useDeliveries } from "../../api/hooks";
+import { useMay } from "../../api/me";
 import { bytes, words } from "../../lib/format";
 import { Badge, type Tone } from "../../ui/status";
 import { Empty, Unready } from "../../ui/states";
@@ -25,11 +26,12 @@ function toneOfOutcome(kind: string): Tone {
 /** What became of requests, newest first, as they come in. */
 export function Deliveries({ query }: { query: ReturnType<typeof useDeliveries> }) {
   const [open, setOpen] = useState<HookEvent>();
+  const maySeeBodies = useMay("operate");
   if (!query.data) return <Unready query={query} />;
   if (query.rows.length === 0) return <Empty icon="hook" title="Nothing has come in yet" />;
   return (
     <>
-      <Table label="Deliveries" columns={COLUMNS} rows={query.rows} rowId={(row) => row.id} onOpen={(row) => row.payload && setOpen(row)} onEnd={query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined} />
+      <Table label="Deliveries" columns={COLUMNS} rows={query.rows} rowId={(row) => row.id} onOpen={maySeeBodies ? (row) => row.payload && setOpen(row) : undefined} footer={!maySeeBodies && <p className="px-5 py-3 text-xs text-faint">Bodies and headers may have secrets of the sender in them: they are shown to operators and administrators.</p>} onEnd={query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined} />
       {open?.payload && <PayloadDialog route={open.route} id={open.payload} onClose={() => setOpen(undefined)} />}
     </>
   );

@@ -9,7 +9,7 @@ import { useChange } from "../../shell/change";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Json } from "../../ui/json";
-import { Facts } from "../../ui/page";
+import { Facts, Section } from "../../ui/page";
 import { Status } from "../../ui/status";
 import { Unready } from "../../ui/states";
 import { Time } from "../../ui/time";
@@ -43,7 +43,7 @@ export function PayloadDialog({ route, id, onClose }: { route: string; id: strin
               ["Reason", detail.payload.outcome.reason],
             ]}
           />
-          <Body base64={detail.body_base64} />
+          <Section name="Body"><Body base64={detail.body_base64} /></Section>
           <details open={Object.keys(detail.headers).length < 8}>
             <summary className="cursor-pointer text-dim">Headers</summary>
             <div className="mt-2"><Json value={detail.headers} label="Headers" /></div>
@@ -65,7 +65,8 @@ export function PayloadDialog({ route, id, onClose }: { route: string; id: strin
   );
 }
 
-function Body({ base64 }: { base64: string }) {
+/** The bytes of a request: as JSON where they are, else as text. */
+export function Body({ base64 }: { base64: string }) {
   const text = new TextDecoder().decode(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));
   try {
     return <Json value={JSON.parse(text)} label="Body" />;

@@ -5,7 +5,7 @@ import type { Lane } from "../../../lib/timeline";
 import { Button } from "../../../ui/button";
 import { Diff } from "../../../ui/diff";
 import { Json } from "../../../ui/json";
-import { Facts } from "../../../ui/page";
+import { Facts, Section } from "../../../ui/page";
 import { Status } from "../../../ui/status";
 import { Time } from "../../../ui/time";
 
@@ -17,8 +17,8 @@ export function Detail({ lane, until, onClose }: Props) {
   const end = (lane.end?.data ?? {}) as Record<string, unknown>;
   const output = end.result ?? end.output ?? end.data;
   return (
-    <aside aria-label={`About ${lane.name}`} className="w-96 shrink-0 overflow-auto border-l border-line bg-panel p-4 max-lg:w-72 max-md:absolute max-md:inset-y-0 max-md:right-0 max-md:z-30 max-md:shadow-pop">
-      <div className="mb-3 flex items-center gap-2">
+    <aside aria-label={`About ${lane.name}`} className="flex w-96 shrink-0 flex-col gap-4 overflow-auto border-l border-line bg-panel p-4 max-lg:w-72 max-md:absolute max-md:inset-y-0 max-md:right-0 max-md:z-30 max-md:shadow-pop">
+      <div className="flex items-center gap-2">
         <h2 className="min-w-0 flex-1 truncate text-base font-semibold" title={lane.name}>{lane.name}</h2>
         <Button look="ghost" icon="close" aria-label="Close" onClick={onClose} />
       </div>
@@ -50,14 +50,5 @@ export function Detail({ lane, until, onClose }: Props) {
       {output !== undefined && <Section name="Result"><Json value={output} label="Result" /></Section>}
       {begin.options !== undefined && <Section name="Options"><Json value={begin.options} label="Options" /></Section>}
     </aside>
-  );
-}
-
-function Section({ name, children }: { name: string; children: React.ReactNode }) {
-  return (
-    <section className="mt-4">
-      <h3 className="mb-1.5 text-xs font-medium text-faint">{name}</h3>
-      {children}
-    </section>
   );
 }

@@ -1,0 +1,2 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["./editor-ZdR5B5Hb.js","./jsx-runtime-DyZJNswf.js"])))=>i.map(i=>d[i]);
+import{i as e,n as t,t as n}from"./jsx-runtime-DyZJNswf.js";import{c as r}from"./format-hIgipike.js";import{t as i}from"./index-ZmPFf-hs.js";var a=e(t(),1),o=n(),s=(0,a.lazy)(()=>i(()=>import(`./editor-ZdR5B5Hb.js`),__vite__mapDeps([0,1]),import.meta.url));function c(e){return(0,o.jsx)(a.Suspense,{fallback:(0,o.jsx)(r,{}),children:(0,o.jsx)(s,{...e})})}export{c as t};

@@ -1,1 +1,0 @@
-import{r as e,t}from"./client-Vc-OO3_m.js";async function n(n,r={}){return await e(t.POST(`/v1/sql`,{body:{query:n,...r}}))}function r(e){return`'${e.replaceAll(`'`,`''`)}'`}export{n,r as t};

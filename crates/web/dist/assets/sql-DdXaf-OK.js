@@ -1,0 +1,1 @@
+import{r as e,t}from"./client-DZDN1yJx.js";async function n(n,r={}){return await e(t.POST(`/v1/sql`,{body:{query:n,...r}}))}function r(e){return`'${e.replaceAll(`'`,`''`)}'`}export{n,r as t};

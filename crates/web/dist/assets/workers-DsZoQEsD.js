@@ -1,1 +1,0 @@
-import{r as e,t}from"./client-Vc-OO3_m.js";import{t as n}from"./pages-Cfm086Zp.js";var r=5e3;function i(){return n([`workers`],n=>e(t.GET(`/v1/workers`,{params:{query:{cursor:n,limit:200}}})),e=>e.workers,{refetchInterval:r})}function a(){return n([`pools`],n=>e(t.GET(`/v1/pools`,{params:{query:{cursor:n,limit:200}}})),e=>e.pools,{refetchInterval:r})}export{i as n,a as t};

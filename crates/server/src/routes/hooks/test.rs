@@ -134,10 +134,10 @@ mod tests {
     #[test]
     fn names_of_headers_are_words_for_a_shell_and_no_commands() {
         let header = "x`false|echo`$path!&'~";
-        let declared =
-            serde_json::json!({ "type": "shared_secret", "header": header, "secrets": [{ "env": "SECRET" }] });
+        let declared = serde_json::json!({ "type": "shared_secret", "header": header, "secrets": [{ "env": "SECRET" }] });
         let verification: Verification = serde_json::from_value(declared).unwrap();
-        let script = command(&verification, "http://localhost/x", "{}").replace("curl -sS -X POST", "printf '%s\\n'");
+        let script =
+            command(&verification, "http://localhost/x", "{}").replace("curl -sS -X POST", "printf '%s\\n'");
         let said = Command::new("sh").arg("-c").arg(script).env("SECRET", "hush").output().unwrap();
         let said = String::from_utf8(said.stdout).unwrap();
         assert!(said.contains(&format!("{header}: hush\n")), "{said}");

@@ -307,7 +307,8 @@ fn is_whole(name: &str) -> bool {
 
 /// The reason of a parser in words for callers: times are told with their value and form, numbers by what they are.
 fn reason_for(reason: &str, given: impl FnOnce() -> Option<String>) -> String {
-    if let Some(problem) = given().and_then(|given| wrong_time(&given, reason)) {
+    let problem = given().and_then(|given| wrong_time(&given, reason).or_else(|| wrong_word(&given, reason)));
+    if let Some(problem) = problem {
         return problem;
     }
     match reason.split_once("expected ") {
@@ -340,6 +341,23 @@ fn wrong_time(text: &str, reason: &str) -> Option<String> {
         true => format!("{text:?} is out of range; times are from the year -9999 to 9999-12-30T22:00:00Z"),
         false => format!("{text:?} is not a time; write RFC 3339, as in 2026-03-27T09:00:00Z"),
     })
+}
+
+/// What to write instead of a parameter that the standard library could not read as a number, or as true or false; `None` when
+/// the reason is another.
+fn wrong_word(text: &str, reason: &str) -> Option<String> {
+    let shown: String = text.chars().take(40).collect();
+    match reason {
+        "invalid digit found in string" if text.starts_with('-') => {
+            Some(format!("must not be negative: {shown:?}"))
+        }
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            Some(format!("{shown:?} is not a whole number"))
+        }
+        "number too large to fit in target type" => Some(format!("{shown:?} is too large a number")),
+        "provided string was not `true` or `false`" => Some(format!("{shown:?} is neither true nor false")),
+        _ => None,
+    }
 }
 
 /// How the parser of times begins its reason when a date is well formed and too far away.
@@ -391,6 +409,31 @@ mod tests {
     use std::thread;
 
     use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Parameters {
+        #[serde(rename = "limit")]
+        _limit: Option<usize>,
+        #[serde(rename = "force")]
+        _force: Option<bool>,
+    }
+
+    #[tokio::test]
+    async fn a_parameter_that_cannot_be_read_is_told_with_its_value() {
+        for (query, told) in [
+            ("limit=-1", "limit: must not be negative: \"-1\""),
+            ("limit=many", "limit: \"many\" is not a whole number"),
+            ("limit=", "limit: \"\" is not a whole number"),
+            ("limit=99999999999999999999", "limit: \"99999999999999999999\" is too large a number"),
+            ("force=yes", "force: \"yes\" is neither true nor false"),
+        ] {
+            let request =
+                Request::builder().uri(format!("/?{query}")).body(axum::body::Body::empty()).unwrap();
+            let (mut parts, _) = request.into_parts();
+            let refused = Query::<Parameters>::from_request_parts(&mut parts, &()).await.err();
+            assert_eq!(refused.unwrap().detail(), told);
+        }
+    }
 
     #[tokio::test]
     async fn a_large_body_is_not_read_by_the_thread_that_serves() {

@@ -383,7 +383,7 @@ fn waits(detail: &RunDetail) -> Vec<TaskWait> {
 }
 
 /// The days whose partition may have a run: that of the time in its id, or all.
-fn days_of(snapshot: &Snapshot, run_id: &str) -> Days {
+pub(super) fn days_of(snapshot: &Snapshot, run_id: &str) -> Days {
     match ulid_of(run_id) {
         // A run is triggered a moment after its id was drawn.
         Some(id) => Days::Range(day_of(id.time_ms()), day_of(id.time_ms().saturating_add(DAY_MS))),

@@ -15,6 +15,7 @@ use super::limits::READ_AFTER_WRITE;
 use super::outbox::WaitingEvent;
 use super::place::outbox_id;
 use super::post::{Posting, post};
+use super::reading::days_of;
 use crate::snapshot::{Days, Snapshot};
 use crate::tables::{BackfillRow, IdempotencyKeyRow, RunRow};
 
@@ -120,7 +121,12 @@ impl Snapshot {
     async fn shows(&self, shown: Shown<'_>) -> Result<bool, LedgerError> {
         Ok(match shown {
             Shown::Event(key) => self.row::<IdempotencyKeyRow>(&[key.into()], Days::None).await?.is_some(),
-            Shown::Run(id) => self.row::<RunRow>(&[id.into()], Days::None).await?.is_some(),
+            // One that has ended, which a repeated request or a slow reader looks for, has left the active rows.
+            Shown::Run(id) => {
+                let key = [id.into()];
+                self.row::<RunRow>(&key, Days::None).await?.is_some()
+                    || self.row::<RunRow>(&key, days_of(self, id)).await?.is_some()
+            }
             Shown::Backfill(id) => self.row::<BackfillRow>(&[id.into()], Days::None).await?.is_some(),
         })
     }

@@ -21,8 +21,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt as _, Collected};
 use segno::clock;
 use segno::store::{Expect, RecordWrite};
+use segno_api::Problem;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -280,6 +282,8 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Ref
         Known::Nothing(expect) => expect,
     };
     let needs_claim = !ONE_COMMIT.contains(&route);
+    // A claim that is void was made for an earlier try, whose process is gone.
+    let was_cut_off = matches!(expect, Expect::Version(_));
     let (claim, kept) = (OnceLock::new(), OnceLock::new());
     let keyed = Arc::new(Keyed { id, request: fingerprint, expect, claim, kept });
     let unanswered = Unanswered { app: app.clone(), keyed: Some(keyed.clone()) };
@@ -293,10 +297,32 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Ref
         unanswered.answered();
         return Ok(response);
     }
+    let response = if was_cut_off { in_doubt(response).await } else { response };
     let (answer, response) = Answer::of(response).await?;
     unanswered.answered();
     keep(app, &keyed, answer).await;
     Ok(response)
+}
+
+/// Refusals because of a state that the request itself may have brought about.
+const MAY_BE_OWN: [StatusCode; 3] = [StatusCode::NOT_FOUND, StatusCode::CONFLICT, StatusCode::GONE];
+
+/// A refusal of a request whose earlier try was cut off tells so: that try may have done what is refused now, as a cancel that
+/// meets an instance which it has cancelled.
+async fn in_doubt(response: Response) -> Response {
+    if !MAY_BE_OWN.contains(&response.status()) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    // A body that was made in memory does not break off.
+    let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+    let told = serde_json::from_slice::<Problem>(&body).ok().and_then(|mut problem| {
+        problem.detail.push_str(
+            "; an earlier try of this request was cut off by the end of its server, and may have done it",
+        );
+        serde_json::to_vec(&problem).ok()
+    });
+    Response::from_parts(parts, told.map_or(Body::from(body), Body::from))
 }
 
 /// Keeps an answer for the next time. Without one, the claim is released.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
@@ -94,14 +94,16 @@ pub async fn create(
         OnRestart::Resume => core::OnRestart::Resume,
     };
     check_call(&tenant, &action).await?;
-    match tenant.actions().insert(&action).await {
-        // The same request had been worked on and was cut off.
-        Err(ActionError::Exists { .. }) if repeat.id().is_some() => {}
-        inserted => inserted.map_err(|error| tenant.refused(error))?,
-    }
-    let location = format!("/v1/actions/{id}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&tenant, action, Bodies::Shown)?))
-        .into_response())
+    let inserted = match tenant.actions().insert(&action).await {
+        // The same request had been worked on and was cut off: what it has stored is due since then, and may have run.
+        Err(ActionError::Exists { .. }) if repeat.id().is_some() => {
+            tenant.actions().get(id).await.map(|stored| action = stored)
+        }
+        inserted => inserted,
+    };
+    inserted.map_err(|error| tenant.refused(error))?;
+    let location = tenant.location(&format!("/v1/actions/{id}"));
+    Ok((StatusCode::CREATED, location, Json(shown(&tenant, action, Bodies::Shown)?)).into_response())
 }
 
 /// Actions, newest first, without the bodies of webhooks.

@@ -1,6 +1,6 @@
 //! Backfills: runs of a DAG over a range of partitions.
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_api::backfill::{
@@ -27,7 +27,8 @@ pub async fn create(
     Extension(caller): Extension<Caller>,
     Body(request): Body<CreateBackfill>,
 ) -> Result<Response, Refusal> {
-    Ok(created(tenant.create_backfill(request, requester(&repeat, &caller)).await?))
+    let backfill = tenant.create_backfill(request, requester(&repeat, &caller)).await?;
+    Ok(created(&tenant, backfill))
 }
 
 /// Runs the chunks of a backfill again that have failed, as a new backfill with the active version of the DAG. The backfill must
@@ -41,12 +42,13 @@ pub async fn retry(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    Ok(created(tenant.retry_backfill(&id, requester(&repeat, &caller)).await?))
+    let backfill = tenant.retry_backfill(&id, requester(&repeat, &caller)).await?;
+    Ok(created(&tenant, backfill))
 }
 
-fn created(created: CreatedBackfill) -> Response {
-    let location = format!("/v1/backfills/{}", created.id);
-    (StatusCode::CREATED, [(header::LOCATION, location)], Json(created)).into_response()
+fn created(tenant: &Tenant, created: CreatedBackfill) -> Response {
+    let location = tenant.location(&format!("/v1/backfills/{}", created.id));
+    (StatusCode::CREATED, location, Json(created)).into_response()
 }
 
 /// Backfills, newest first.

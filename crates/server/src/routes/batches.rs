@@ -1,6 +1,6 @@
 //! Batches of runbooks: members, phases, steps, and requests about them.
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
@@ -90,8 +90,8 @@ pub async fn create(
     Body(request): Body<CreateBatch>,
 ) -> Result<Response, Refusal> {
     let batch = tenant.create_batch(request, requester(&repeat, &caller)).await?;
-    let location = format!("/v1/batches/{}", batch.id);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(batch)).into_response())
+    let location = tenant.location(&format!("/v1/batches/{}", batch.id));
+    Ok((StatusCode::CREATED, location, Json(batch)).into_response())
 }
 
 /// Batches, newest first.

@@ -1,6 +1,6 @@
 //! DAGs and their versions, and partitions of the assets that they make.
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
@@ -34,8 +34,8 @@ pub async fn publish(
     Body(request): Body<PublishDag>,
 ) -> Result<Response, Refusal> {
     let version = tenant.publish_dag(request, key_of(&caller)).await?;
-    let location = format!("/v1/dags/{}/versions/{}", version.name, version.version);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(version)).into_response())
+    let location = tenant.location(&format!("/v1/dags/{}/versions/{}", version.name, version.version));
+    Ok((StatusCode::CREATED, location, Json(version)).into_response())
 }
 
 /// DAGs by name.

@@ -78,14 +78,15 @@ pub fn of_text(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)
 }
 
-/// The text of a cursor that [`of_text`] made.
+/// The text of a cursor that [`of_text`] made. No name of a listing has control characters, and some stores have no text with
+/// U+0000.
 ///
 /// # Errors
 /// When it is none.
 pub fn text_of(text: Option<&str>) -> Result<Option<String>, Refusal> {
     cursor(text, |text| {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok().filter(|bytes| !bytes.is_empty())?;
-        String::from_utf8(bytes).ok()
+        String::from_utf8(bytes).ok().filter(|text| !text.contains(char::is_control))
     })
 }
 

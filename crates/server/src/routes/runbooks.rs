@@ -1,6 +1,6 @@
 //! Runbooks and their versions.
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
@@ -32,8 +32,8 @@ pub async fn publish(
     Body(request): Body<PublishRunbook>,
 ) -> Result<Response, Refusal> {
     let version = tenant.publish_runbook(request, caller.key_id().map(str::to_owned)).await?;
-    let location = format!("/v1/runbooks/{}/versions/{}", version.name, version.version);
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(version)).into_response())
+    let location = tenant.location(&format!("/v1/runbooks/{}/versions/{}", version.name, version.version));
+    Ok((StatusCode::CREATED, location, Json(version)).into_response())
 }
 
 /// What publishing a runbook would do: its version, and what it does to open batches. Nothing is changed.

@@ -1,6 +1,6 @@
 //! Runs of DAGs.
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::Timestamp;
@@ -64,7 +64,7 @@ pub async fn start(
     Body(request): Body<StartRun>,
 ) -> Result<Response, Refusal> {
     let started = tenant.start_run(request, requester(&repeat, &caller)).await?;
-    Ok(started_answer(started))
+    Ok(started_answer(&tenant, started))
 }
 
 /// Repeats a run that has ended, as a new run with its parameters: what did not succeed, or the tasks that are named. Outputs of
@@ -83,13 +83,13 @@ pub async fn rerun(
     Body(request): Body<RerunRun>,
 ) -> Result<Response, Refusal> {
     let started = tenant.rerun_run(&id, request, requester(&repeat, &caller)).await?;
-    Ok(started_answer(started))
+    Ok(started_answer(&tenant, started))
 }
 
-fn started_answer(started: StartedRun) -> Response {
+fn started_answer(tenant: &Tenant, started: StartedRun) -> Response {
     let status = if started.created { StatusCode::CREATED } else { StatusCode::OK };
-    let location = format!("/v1/runs/{}", started.id);
-    (status, [(header::LOCATION, location)], Json(started)).into_response()
+    let location = tenant.location(&format!("/v1/runs/{}", started.id));
+    (status, location, Json(started)).into_response()
 }
 
 /// Runs, newest first.

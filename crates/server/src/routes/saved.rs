@@ -4,12 +4,10 @@ use axum::Json;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno_actions::Listed;
 use segno_api::saved::{Save, Saved, SavedList};
 
-use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::paging::{self, Chunk, Found, Page, Row, limit};
 use super::versions::{self, Expected};
 use crate::app::{SaveExpected, Tenant};
 use crate::extract::{Body, Path, Query};
@@ -21,10 +19,9 @@ use crate::scope::ScopeParameters;
     (status = 200, body = SavedList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<SavedList>, Refusal> {
-    let first = cursor(page.cursor.as_deref(), decode)?;
     let tenant = &tenant;
     let read = |after: Option<String>, rows| async move {
-        let after = cursor(after.as_deref(), decode)?;
+        let after = paging::text_of(after.as_deref())?;
         Ok(Chunk::of(tenant.saved(after.as_deref(), rows).await?, rows))
     };
     let show = |row: Listed<Saved>| {
@@ -32,11 +29,10 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<Saved
             Listed::Readable(saved) => &saved.name,
             Listed::Unreadable(row) => &row.id,
         };
-        Ok(Row::new(encode(name), row))
+        Ok(Row::new(paging::of_text(name), row))
     };
-    let first = first.map(|name| encode(&name));
     let Found { rows: saved, unreadable, next_cursor } =
-        paging::page(limit(page.limit)?, first, read, show).await?;
+        paging::page(limit(page.limit)?, page.cursor.clone(), read, show).await?;
     Ok(Json(SavedList { saved, unreadable, next_cursor }))
 }
 
@@ -90,14 +86,4 @@ pub async fn delete(
 
 fn answer(status: StatusCode, saved: Saved) -> Response {
     (status, [(ETAG, format!("\"{}\"", saved.version))], Json(saved)).into_response()
-}
-
-/// Names are any text, so a cursor is encoded.
-fn encode(name: &str) -> String {
-    URL_SAFE_NO_PAD.encode(name)
-}
-
-fn decode(cursor: &str) -> Option<String> {
-    let name = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    (!name.is_empty()).then_some(name)
 }

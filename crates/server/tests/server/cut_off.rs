@@ -142,6 +142,52 @@ async fn a_recurring_action() {
     cut_off_everywhere(Case { path: "/v1/recurring", body, status: 201, listing, rows: 1 }).await;
 }
 
+/// Cancels a waiting instance through a server that dies after a write of this number, and repeats the request once that has
+/// taken effect. The answer to the repeat if the server died, and whether the instance was cancelled before it.
+async fn cancel_again(number: i64) -> Option<(StatusCode, Value, bool)> {
+    let ground = Ground::new().await;
+    let (store, left) = dying(ground.store.clone(), Fault::CrashAfter);
+    let first = server(store.clone()).await;
+    let start = json!({ "orchestration": "greet", "id": "mine", "input": { "name": "Ada", "wait": true } });
+    let http = reqwest::Client::new();
+    let started = http.post(format!("http://{}/v1/instances", first.address())).json(&start).send().await;
+    assert_eq!(started.unwrap().status(), StatusCode::CREATED);
+    let listing = ("/v1/instances", "instances");
+    let cancel = Case { path: "/v1/instances/mine/cancel", body: json!({}), status: 202, listing, rows: 1 };
+    left.store(number, Ordering::SeqCst);
+    let answered = tokio::select! {
+        biased;
+        () = store.died() => None,
+        answer = post(&first, &cancel) => Some(answer),
+    };
+    left.store(i64::MIN, Ordering::SeqCst);
+    drop(first);
+    if answered.is_some() {
+        return None;
+    }
+    let second = server(ground.store.clone()).await;
+    let url = format!("http://{}/v1/instances/mine?wait_ms=5000", second.address());
+    let mine: Value = http.get(url).send().await.unwrap().json().await.unwrap();
+    let (status, _, answer) = post(&second, &cancel).await;
+    Some((status, answer, mine["status"] == "cancelled"))
+}
+
+#[tokio::test]
+async fn a_cancel_that_meets_what_its_own_earlier_try_has_cancelled_is_told_so() {
+    let (mut number, mut met) = (1, 0);
+    while let Some((status, answer, was_cancelled)) = cancel_again(number).await {
+        let detail = answer["detail"].as_str().unwrap_or_default();
+        match was_cancelled {
+            true => {
+                assert!(status == 409 && detail.contains("may have done it"), "{number}: {status} {answer}")
+            }
+            false => assert_eq!(status, 202, "{number}: {answer}"),
+        }
+        (number, met) = (number + 1, met + u32::from(was_cancelled));
+    }
+    assert!(met > 0, "no try was cut off between its change and its answer");
+}
+
 #[tokio::test]
 async fn requests_with_one_key_at_the_same_time_have_one_effect_and_one_answer() {
     let ground = Ground::new().await;

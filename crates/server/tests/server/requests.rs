@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::stand::{Stand, creates_on_condition, settings};
+use crate::runbooks::MOVE;
+use crate::stand::{Stand, creates_on_condition, look_again, settings};
 
 async fn send(
     stand: &Stand,
@@ -298,5 +299,40 @@ async fn control_characters_in_texts_for_people_are_refused_at_every_door() {
             "{path}: {}",
             problem.detail
         );
+    }
+}
+
+#[tokio::test]
+async fn the_location_of_what_a_tenant_made_leads_to_it_and_not_to_the_default_tenant() {
+    let stand = Stand::with_keys().await;
+    let everywhere = reqwest::Client::new();
+    let made = [
+        ("instances", json!({ "orchestration": "greet", "input": { "name": "Ada" } })),
+        ("actions", json!({ "function": "echo", "at": "2999-01-01T00:00:00Z" })),
+        ("recurring", json!({ "function": "echo", "cron_expr": "0 0 1 1 *" })),
+        ("runbooks", json!({ "yaml_content": MOVE })),
+        ("batches", json!({ "runbook": "move", "members": [{ "Key": "a" }] })),
+        ("dags", json!({ "document": "name: daily\ntasks: [{key: one, function: echo, input: 1}]\n" })),
+        ("runs", json!({ "dag": "daily" })),
+    ];
+    for (kind, body) in made {
+        let path = stand.url(&format!("/v1/{kind}?namespace=shop&tenant=eu"));
+        let answer = everywhere.post(path).bearer_auth(&stand.admin_key).json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::CREATED, "{kind}");
+        let location = answer.headers()["location"].to_str().unwrap().to_owned();
+        let own: Value = answer.json().await.unwrap();
+        let id = ["id", "recurring_id", "name"].into_iter().find_map(|name| own.get(name)).unwrap();
+        let found = loop {
+            let call = everywhere.get(stand.url(&location)).bearer_auth(&stand.admin_key);
+            let found = call.send().await.unwrap();
+            // A run is stored before the tables show it.
+            if found.status() != StatusCode::SERVICE_UNAVAILABLE {
+                break found;
+            }
+            look_again().await;
+        };
+        assert_eq!(found.status(), StatusCode::OK, "{location}");
+        let found = found.text().await.unwrap();
+        assert!(found.contains(&id.to_string()), "{location}: {found}");
     }
 }

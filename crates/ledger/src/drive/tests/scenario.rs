@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::world::{Reply, World, all_succeed};
 use crate::drive::{ClearTasks, MarkTask, NewBackfill, Request, Rerun, RunQuery, StartRun, WaitReason};
 use crate::event::MarkedState;
-use crate::tables::{BackfillState, RunState, TaskState};
+use crate::snapshot::Days;
+use crate::tables::{BackfillState, RunRow, RunState, TaskState};
 
 const CHAIN: &str = "
 name: chain
@@ -80,6 +81,31 @@ fn the_same_key_is_the_same_run_and_another_request_under_it_is_refused() {
         assert_eq!(world.until_ended(&first.run_id).await.state, RunState::Succeeded);
         let listed = runs.list(&world.scope, &RunQuery { limit: 10, ..RunQuery::default() }).await.unwrap();
         assert_eq!(listed.runs.len(), 1);
+    });
+}
+
+#[test]
+fn a_key_is_answered_with_its_run_also_when_that_has_left_the_active_rows() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let _process = world.process("a").await;
+        world.publish(CHAIN).await;
+        let runs = world.ledger.runs();
+        let keyed = || StartRun { run_key: Some("monday".to_owned()), ..run("chain") };
+        let first = runs.start(&world.scope, keyed()).await.unwrap();
+        world.until_ended(&first.run_id).await;
+        let has_left = async || {
+            // Folds of later runs move those that have ended.
+            world.until_ended(&world.start("chain").await).await;
+            let snapshot = world.ledger.snapshot(&world.scope).await.unwrap().unwrap();
+            let key = [first.run_id.as_str().into()];
+            snapshot.row::<RunRow>(&key, Days::None).await.unwrap().is_none()
+        };
+        world.until("the run has left the active rows", has_left).await;
+        let before_ms = world.clock.now_ms();
+        let again = runs.start(&world.scope, keyed()).await.unwrap();
+        assert_eq!((again.run_id, again.is_new, again.visible), (first.run_id, false, true));
+        assert!(world.clock.now_ms() - before_ms < 1_000, "it was found at the first look");
     });
 }
 

@@ -41,6 +41,8 @@ mod work;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderName;
+use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use segno::store::ProviderError;
 use segno_actions::action::{ActionDb, ActionError};
@@ -108,6 +110,12 @@ impl Tenant {
     /// A text with ids in it as the caller knows them.
     pub fn shown_text(&self, text: &str) -> String {
         self.scope.hide_prefix(text)
+    }
+
+    /// The address of something that the tenant has, for the header `Location`: without namespace and tenant the path would
+    /// lead to what the default tenant has under the same name.
+    pub fn location(&self, path: &str) -> [(HeaderName, String); 1] {
+        [(LOCATION, format!("{path}?namespace={}&tenant={}", self.namespace(), self.name()))]
     }
 
     /// The id of an instance as the caller knows it; `None` when it belongs to another tenant.

@@ -83,7 +83,8 @@ fn command(verification: &Verification, url: &str, body: &str) -> String {
     let (before, signature) = match verification {
         Verification::None => (String::new(), String::new()),
         Verification::By(Scheme::SharedSecret { header, .. }) => {
-            (String::new(), format!(" -H \"{header}: $SECRET\""))
+            // Names of headers may have signs that a shell reads within double quotes, such as backticks.
+            (String::new(), format!(" -H {}\"$SECRET\"", quoted(&format!("{header}: "))))
         }
         Verification::By(Scheme::Github { .. }) => (
             format!("SIGNATURE=$(printf %s \"$BODY\" | {HMAC} -r | cut -d' ' -f1); "),
@@ -128,6 +129,18 @@ mod tests {
             let said = Command::new("sh").arg("-c").arg(script).output().unwrap();
             assert_eq!(String::from_utf8(said.stdout).unwrap(), body);
         }
+    }
+
+    #[test]
+    fn names_of_headers_are_words_for_a_shell_and_no_commands() {
+        let header = "x`false|echo`$path!&'~";
+        let declared = serde_json::json!({ "type": "shared_secret", "header": header, "secrets": [{ "env": "SECRET" }] });
+        let verification: Verification = serde_json::from_value(declared).unwrap();
+        let script =
+            command(&verification, "http://localhost/x", "{}").replace("curl -sS -X POST", "printf '%s\\n'");
+        let said = Command::new("sh").arg("-c").arg(script).env("SECRET", "hush").output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert!(said.contains(&format!("{header}: hush\n")), "{said}");
     }
 
     /// What the command for a shell signs is what the route verifies.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use segno_api::instance::{OnConflict, Restart, StartInstance, Started};
 use serde::Deserialize;
@@ -176,16 +176,11 @@ pub fn answer(
     wait: Duration,
 ) -> Response {
     let path: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    let location = format!(
-        "/v1/instances/{}?namespace={}&tenant={}",
-        path.replace('+', "%20"),
-        tenant.namespace(),
-        tenant.name()
-    );
+    let location = tenant.location(&format!("/v1/instances/{}", path.replace('+', "%20")));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let (namespace, name) = (tenant.namespace().to_owned(), tenant.name().to_owned());
     let started = Started { namespace, tenant: name, id, created, instance: None };
-    let mut response = (status, [(header::LOCATION, location)], Json(started.clone())).into_response();
+    let mut response = (status, location, Json(started.clone())).into_response();
     if !wait.is_zero() {
         let awaited = AwaitedEnd { tenant: tenant.clone(), repeat: repeat.clone(), started, wait };
         response.extensions_mut().insert(awaited);

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 use segno_actions::Listed;
@@ -69,9 +69,9 @@ pub async fn create(
         created => created,
     };
     let created = created.map_err(|error| tenant.refused(error))?;
-    let location = format!("/v1/recurring/{}", created.id);
+    let location = tenant.location(&format!("/v1/recurring/{}", created.id));
     let body = Json(view::created(&created, tenant.zones()));
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
+    Ok((StatusCode::CREATED, location, body).into_response())
 }
 
 /// Recurring actions, newest first.

@@ -29,10 +29,10 @@ pub struct AssetPartition {
     /// `succeeded`, `failed`, `skipped` or `cancelled`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_attempt_outcome: Option<String>,
-    /// Since when it is stale; absent while it is fresh.
+    /// Since when it is stale, where a time is known: when what it is made of was made, or when it became too old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_since: Option<Timestamp>,
-    /// Why it is stale: never materialized, code changed, upstream newer, or too old.
+    /// Why it is stale, such as `upstream_newer`; absent while it is fresh, and in lists of assets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_reason: Option<String>,
 }

@@ -11169,11 +11169,11 @@ export interface components {
             last_materialization_run?: string | null;
             /** @description Key of the partition; empty for an asset without partitions. */
             partition: string;
-            /** @description Why it is stale: never materialized, code changed, upstream newer, or too old. */
+            /** @description Why it is stale, such as `upstream_newer`; absent while it is fresh, and in lists of assets. */
             stale_reason?: string | null;
             /**
              * Format: date-time
-             * @description Since when it is stale; absent while it is fresh.
+             * @description Since when it is stale, where a time is known: when what it is made of was made, or when it became too old.
              */
             stale_since?: string | null;
         };

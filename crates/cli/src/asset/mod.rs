@@ -99,13 +99,23 @@ async fn lineage(client: &Client, asset: &str, of: &LineageOf, output: &Output) 
     let mut text = String::new();
     if let Some(partition) = &lineage.partition {
         let run = run_of(partition).unwrap_or("no run");
-        text = format!("partition {} was made by {run}\n\n", partition.partition);
+        text = format!("partition {} was made by {run}{}\n\n", partition.partition, stale(partition, output));
     }
     text.push_str(&rows.to_text(output.colours));
     if !lineage.is_complete {
         text.push_str("\nFurther assets or partitions are left out; --depth shows the nearest ones.\n");
     }
     output.text(&lineage, &text)
+}
+
+/// That a partition is stale, and why.
+fn stale(partition: &LineagePartition, output: &Output) -> String {
+    let Some(state) = &partition.state else { return String::new() };
+    let since = state.stale_since.map(|at| format!(" since {}", output.time(at))).unwrap_or_default();
+    match &state.stale_reason {
+        Some(reason) => format!("; it is stale{since}: {}", reason.replace('_', " ")),
+        None => String::new(),
+    }
 }
 
 fn row(way: &str, asset: &LineageAsset) -> Vec<String> {

@@ -32,8 +32,14 @@ use crate::controllers::Freshness;
 use crate::fold::{FailedRun, State};
 use crate::telemetry::{self, Share};
 
-/// Pause after the object store did not answer.
+/// Pause after the object store did not answer; it doubles with each further failure.
 const STORAGE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest such pause, unless a third of a lease is shorter.
+const LONGEST_STORAGE_PAUSE: Duration = Duration::from_secs(8);
+
+/// How often such failures are logged while they go on.
+const WARN_EVERY_MS: u64 = 60_000;
 
 /// Longest work at the end of a tenure: merges and deletions that are under way.
 const SETTLE_WITHIN: Duration = Duration::from_secs(5);
@@ -47,6 +53,9 @@ pub struct DriverOptions {
     pub keep_quiet: Duration,
     /// How often the log is listed for events that others have appended.
     pub log_poll: Duration,
+    /// Shortest time between two appends of a scope: an object store that takes long for a call, or money, is called for more
+    /// events at once.
+    pub fold_interval: Duration,
     /// Settings of the compactor.
     pub compactor: Options,
 }
@@ -57,6 +66,7 @@ impl Default for DriverOptions {
             lease: LEASE,
             keep_quiet: KEEP_QUIET,
             log_poll: LOG_POLL,
+            fold_interval: Duration::ZERO,
             compactor: Options::default(),
         }
     }
@@ -94,6 +104,12 @@ pub(super) struct Held {
     pub(super) unsent: Vec<FailedRun>,
     /// When the log was last listed.
     pub(super) listed_at_ms: u64,
+    /// When events were last appended.
+    pub(super) appended_at_ms: u64,
+    /// Failures of the object store in a row.
+    pub(super) failures: u32,
+    /// When one was last logged.
+    pub(super) warned_at_ms: u64,
     /// When controllers that follow the clock were last run.
     pub(super) ticked_at_ms: u64,
     /// How far the store's clock is ahead of this node's, in milliseconds.
@@ -183,6 +199,9 @@ impl Held {
             checks: Checks::default(),
             unsent: Vec::new(),
             listed_at_ms: 0,
+            appended_at_ms: 0,
+            failures: 0,
+            warned_at_ms: 0,
             ticked_at_ms: 0,
             ahead_ms,
             services,
@@ -199,16 +218,20 @@ impl Held {
         let mut depth = Share::new(telemetry::OUTBOX_DEPTH, 0);
         let mut quiet_since_ms = None;
         let mut wait = Duration::ZERO;
+        let time = Arc::clone(&self.services.ledger.options().clock);
         loop {
+            let pause = self.until_append(self.now_ms());
             let waiting = tokio::select! {
                 biased;
                 () = stopped(&mut stop) => return self.hand_over().await,
-                waiting = outbox::read(self.services.ledger.store(), &self.scope, wait) => waiting?,
+                () = clock::sleep(&*time, pause), if !pause.is_zero() => continue,
+                waiting = outbox::read(self.services.ledger.store(), &self.scope, wait), if pause.is_zero() => waiting?,
             };
             depth.set(waiting.len());
             let progress = match self.round(waiting).await {
                 Ok(progress) => {
                     self.services.ledger.tried(&self.scope, None);
+                    (self.failures, self.warned_at_ms) = (0, 0);
                     progress
                 }
                 Err(error) if error.is_passing() => {
@@ -240,6 +263,9 @@ impl Held {
             self.lease.commit(self.services.ledger.store(), RecordBatch::default(), now_ms).await?;
         }
         let appended = self.append(waiting, now_ms).await?;
+        if appended > 0 {
+            self.appended_at_ms = now_ms;
+        }
         self.list_log(now_ms).await?;
         self.notify(Vec::new()).await?;
         self.decide(now_ms).await?;
@@ -275,12 +301,18 @@ impl Held {
     async fn recover(&mut self, error: DriveError) -> Result<(), DriveError> {
         metrics::counter!(telemetry::OBJECT_ERRORS).increment(1);
         self.services.ledger.tried(&self.scope, Some(error.to_string()));
-        tracing::warn!(scope = %self.scope.id_prefix(), %error, "the ledger did not answer; trying again");
+        let now_ms = self.now_ms();
+        if now_ms.saturating_sub(self.warned_at_ms) >= WARN_EVERY_MS {
+            self.warned_at_ms = now_ms;
+            let (scope, failures) = (self.scope.id_prefix(), self.failures + 1);
+            tracing::warn!(%scope, %error, failures, "the ledger did not answer; trying again, and logging this once a minute");
+        }
         self.own.clear();
         self.commit = RecordBatch::default();
         self.dispatches = Dispatches::default();
         let time = Arc::clone(&self.services.ledger.options().clock);
-        clock::sleep(&*time, STORAGE_PAUSE).await;
+        clock::sleep(&*time, self.storage_pause()).await;
+        self.failures += 1;
         let now_ms = self.now_ms();
         self.lease.commit(self.services.ledger.store(), RecordBatch::default(), now_ms).await?;
         // A batch whose put timed out may be in the log.
@@ -288,6 +320,13 @@ impl Held {
         let failed = self.compactor.state().all_failed();
         self.unsent.clear();
         self.notify(failed).await
+    }
+
+    /// The pause before the object store is tried again: with backoff, so that a store without room is not filled with the files
+    /// of tries that fail.
+    fn storage_pause(&self) -> Duration {
+        let longest = LONGEST_STORAGE_PAUSE.min(self.services.options.lease / 3);
+        STORAGE_PAUSE.saturating_mul(1 << self.failures.min(10)).min(longest)
     }
 
     /// Now, by the store's clock.
@@ -340,6 +379,13 @@ impl Held {
         ];
         let wait = times.into_iter().min().unwrap_or(options.keep_quiet);
         wait.max(Duration::from_millis(1))
+    }
+
+    /// How long the next append waits for more events. A clock that was set back does not prolong it.
+    fn until_append(&self, now_ms: u64) -> Duration {
+        let interval_ms = clock::duration_ms(self.services.options.fold_interval);
+        let passed_ms = now_ms.checked_sub(self.appended_at_ms).unwrap_or(interval_ms);
+        Duration::from_millis(interval_ms.saturating_sub(passed_ms))
     }
 
     /// Releases the scope until its next wake-up. An event that was written while the scope was still held is found by

@@ -38,6 +38,12 @@ pub const MAX_CALLBACK_METRICS_BYTES: usize = 16 * 1024;
 /// Most tasks that are started in one commit.
 pub const STARTS_PER_COMMIT: usize = 256;
 
+/// Shortest time between two appends to a bucket, unless the settings have another: four a second, with some ten puts each.
+pub const BUCKET_FOLD_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Longest time that a setting may have there, well within a lease.
+pub const MAX_FOLD_INTERVAL: Duration = Duration::from_secs(10);
+
 /// A dispatched task is checked when its end was not reported for so long.
 pub const CHECK_AFTER: Duration = Duration::from_millis(500);
 

@@ -75,7 +75,7 @@ pub use holder::{DriverOptions, Services};
 pub use ledger::{Ledger, LedgerOptions};
 pub use lineage::{
     AssetDetail, AssetGraph, AssetNode, AssetState, AssetTask, Assets, Direction, Edge, EdgeSource,
-    LineagePage, Trace, TraceQuery, TracedAsset,
+    JudgedPartition, LineagePage, Stale, StaleReason, Trace, TraceQuery, TracedAsset,
 };
 pub use lists::items;
 pub use node::Driver;

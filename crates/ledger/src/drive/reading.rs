@@ -16,7 +16,7 @@ use crate::fold::{NO_LIMIT, runs_pool};
 use crate::ids::Ulid;
 use crate::log::day_of;
 use crate::snapshot::{Days, Filter, PageOf, Snapshot};
-use crate::tables::{DepRow, PartitionRow, PoolRow, RunRow, RunState, TaskRow, TaskState};
+use crate::tables::{DepRow, PoolRow, RunRow, RunState, TaskRow, TaskState};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -252,27 +252,6 @@ impl Runs {
         };
         let before = open.iter().filter(is_before).count();
         Ok((before >= slots as usize).then_some(slots))
-    }
-
-    /// What is known of the partitions of an asset after a partition, by key.
-    ///
-    /// # Errors
-    /// `ledger-unavailable`, `stored-data-unreadable`.
-    pub async fn partitions(
-        &self,
-        scope: &Scope,
-        asset: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<PartitionRow>, LedgerError> {
-        let Some(snapshot) = self.ledger.snapshot(scope).await? else { return Ok(Vec::new()) };
-        let filter = Filter { days: Days::None, key: vec![asset.into()] };
-        let rows = snapshot.rows::<PartitionRow>(&filter).await?;
-        let mut rows: Vec<PartitionRow> =
-            rows.into_iter().filter(|row| after.is_none_or(|after| &*row.partition_key > after)).collect();
-        rows.sort_by(|a, b| a.partition_key.cmp(&b.partition_key));
-        rows.truncate(limit.clamp(1, MAX_PAGE));
-        Ok(rows)
     }
 
     /// The row of a run.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::moment::Moment;
-use super::shared::{Name, Shared, json};
+use super::shared::{Expiring, Name, RUN_DAYS, Shared, days_after, json};
 use crate::event::{BackfillChunkPlanned, BackfillCreated, BackfillStateChanged};
 use crate::tables::{BackfillChunkRow, BackfillRow, BackfillState, ChunkState, RunState};
 
@@ -107,8 +107,34 @@ impl Shared {
         }
         if event.to_state.is_final() {
             self.open_backfills.remove(&event.backfill_id);
+            self.list_ended_backfill(&event.backfill_id);
         }
         true
+    }
+
+    /// Lists a backfill for removal, if it and all of its chunks have ended: so long after its last change.
+    pub(super) fn list_ended_backfill(&mut self, backfill_id: &Name) {
+        let row = self.backfills.get(backfill_id).filter(|row| row.state.is_final());
+        let changed_at = row.map(|row| row.row_version.time_ms());
+        if let Some(changed_at) = changed_at.filter(|_| !self.open_chunks.contains_key(backfill_id)) {
+            self.expire_later(changed_at, Expiring::Backfill(Arc::clone(backfill_id)));
+        }
+    }
+
+    /// Removes a backfill with its chunks, unless it has changed since it was listed: then it is listed again.
+    pub(super) fn expire_backfill(&mut self, backfill_id: &Name, now: i64) {
+        let Some(row) = self.backfills.get(backfill_id) else { return };
+        let has_ended = row.state.is_final() && !self.open_chunks.contains_key(backfill_id);
+        if !has_ended || days_after(row.row_version.time_ms(), RUN_DAYS) > now {
+            return;
+        }
+        let planned = row.planned_chunks;
+        self.backfills.remove(backfill_id);
+        for index in 0..planned {
+            if let Some(chunk) = self.backfill_chunks.remove(format!("{backfill_id}:{index}").as_str()) {
+                self.chunk_of_run_key.remove(&chunk.run_key);
+            }
+        }
     }
 
     /// Keeps the indexes of chunks.
@@ -161,5 +187,6 @@ impl Shared {
             ChunkState::Failed => backfill.failed_chunks += 1,
             ChunkState::Planned | ChunkState::Running => {}
         }
+        self.list_ended_backfill(&chunk.backfill_id);
     }
 }

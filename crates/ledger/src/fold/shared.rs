@@ -44,6 +44,7 @@ pub(super) enum Expiring {
     SensorEval(Name),
     RunKey(Name),
     RunKeyConflict(Name, Name),
+    Backfill(Name),
 }
 
 /// Milliseconds of a day.
@@ -52,7 +53,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const IDEMPOTENCY_KEY_DAYS: i64 = 30;
 /// How long an evaluation of a sensor is kept.
 const SENSOR_EVAL_DAYS: i64 = 30;
-/// How long ticks, run keys and their conflicts are kept, and how long a run that ended stays in
+/// How long ticks, run keys and their conflicts are kept, and backfills after their end, and how long a run that ended stays in
 /// the active state at most.
 pub(super) const RUN_DAYS: i64 = 90;
 
@@ -140,7 +141,10 @@ impl Shared {
         let days = match row {
             Expiring::IdempotencyKey(_) => IDEMPOTENCY_KEY_DAYS,
             Expiring::SensorEval(_) => SENSOR_EVAL_DAYS,
-            Expiring::ScheduleTick(_) | Expiring::RunKey(_) | Expiring::RunKeyConflict(..) => RUN_DAYS,
+            Expiring::ScheduleTick(_)
+            | Expiring::RunKey(_)
+            | Expiring::RunKeyConflict(..)
+            | Expiring::Backfill(_) => RUN_DAYS,
         };
         self.expiring.insert((days_after(since, days), row));
     }
@@ -162,6 +166,7 @@ impl Shared {
                 Expiring::RunKeyConflict(key, fingerprint) => {
                     self.run_key_conflicts.remove(&(key, fingerprint));
                 }
+                Expiring::Backfill(backfill_id) => self.expire_backfill(&backfill_id, now),
             }
         }
     }

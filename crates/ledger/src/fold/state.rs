@@ -187,6 +187,9 @@ impl State {
         for row in &rows.backfill_chunks {
             shared.index_chunk(row);
         }
+        for row in &rows.backfills {
+            shared.list_ended_backfill(&row.backfill_id);
+        }
         for row in &rows.partition_status {
             let name = (Arc::clone(&row.asset_key), Arc::clone(&row.partition_key));
             shared.partitions.load(name, row.clone());

@@ -53,6 +53,11 @@ impl Location<'_> {
         }
     }
 
+    /// Whether it is a bucket, whose calls take long and cost money.
+    pub fn is_bucket(&self) -> bool {
+        matches!(self.kind(), Ok(Kind::Bucket(_)))
+    }
+
     fn kind(&self) -> Result<Kind<'_>, StorageError> {
         let provider = match self.url.split_once(':') {
             Some(("memory", "")) => return Ok(Kind::Memory),

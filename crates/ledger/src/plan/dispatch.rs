@@ -40,20 +40,29 @@ pub enum ExpandError {
     #[error("for_each: expected a list, found {0}; name a list in {{{{ … }}}}")]
     NotAList(&'static str),
     /// It is too long.
-    #[error(
-        "for_each: the list has {count} items, the limit is {limit}; raise max_items or shorten the list"
-    )]
+    #[error("for_each: the list has {count} items, the limit is {limit}; {advice}")]
     TooMany {
         /// How many there are.
         count: usize,
         /// How many there may be.
         limit: usize,
+        /// What to do about it.
+        advice: &'static str,
     },
     /// The inputs are too large.
     #[error(
         "for_each: the inputs of the items have more than {MAX_EXPANDED_BYTES} bytes; pass references to large values instead"
     )]
     TooLarge,
+}
+
+/// What can be done about a list that is too long for a limit.
+pub(super) fn too_long(limit: usize) -> &'static str {
+    if limit < MAX_FOR_EACH_ITEMS as usize {
+        "raise max_items or shorten the list"
+    } else {
+        "no list may have more: shorten it, or expand several tasks"
+    }
 }
 
 /// The tasks that a list adds: `load[0]`, `load[1]` and so on, with their inputs resolved. They depend on nothing.
@@ -78,7 +87,7 @@ pub fn expand(
     };
     let limit = for_each.max_items.unwrap_or(MAX_FOR_EACH_ITEMS).min(MAX_FOR_EACH_ITEMS) as usize;
     if items.len() > limit {
-        return Err(ExpandError::TooMany { count: items.len(), limit });
+        return Err(ExpandError::TooMany { count: items.len(), limit, advice: too_long(limit) });
     }
     let mut added = Vec::with_capacity(items.len());
     let mut bytes_left = MAX_EXPANDED_BYTES;

@@ -92,3 +92,12 @@ fn an_output_that_is_missing_is_an_error_unless_it_has_a_default() {
     assert_eq!(resolve_input(&plan.tasks[2], &names, |_| None).unwrap(), json!({ "x": "none" }));
     assert_eq!(resolve_input(&plan.tasks[0], &names, |_| None).unwrap(), Value::Null);
 }
+
+#[test]
+fn the_advice_for_a_long_list_can_be_followed() {
+    assert_eq!(too_long(100), "raise max_items or shorten the list");
+    assert!(
+        too_long(MAX_FOR_EACH_ITEMS as usize).starts_with("no list may have more"),
+        "max_items is at its maximum"
+    );
+}

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use segno_ledger::drive::DriverOptions;
+use segno_ledger::drive::limits::{BUCKET_FOLD_INTERVAL, MAX_FOLD_INTERVAL};
 use segno_ledger::objects::{Location, StorageError, Stores};
 use segno_ledger::transfer::Place;
 use segno_stores::StoreUrl;
@@ -39,6 +41,8 @@ pub struct LedgerSettings {
     pub state_credentials: Option<PathBuf>,
     /// Days for which runs of DAGs are kept after their end; 0 keeps them for ever.
     pub run_days: u32,
+    /// Shortest time between two folds of a tenant's events in milliseconds; by default 250 for tables in a bucket, else none.
+    pub fold_interval_ms: Option<u32>,
 }
 
 impl Default for LedgerSettings {
@@ -49,6 +53,7 @@ impl Default for LedgerSettings {
             state_url: None,
             state_credentials: None,
             run_days: RUN_DAYS,
+            fold_interval_ms: None,
         }
     }
 }
@@ -78,7 +83,18 @@ impl Settings {
         let mut options = DriverOptions::default();
         let days = Some(self.ledger.run_days).filter(|days| *days > 0);
         options.compactor.run_retention_ms = days.map(|days| u64::from(days) * DAY_MS);
+        options.fold_interval = self.fold_interval();
         options
+    }
+
+    fn fold_interval(&self) -> Duration {
+        let ledger = &self.ledger;
+        if let Some(set_ms) = ledger.fold_interval_ms {
+            return Duration::from_millis(set_ms.into());
+        }
+        let urls = [&ledger.url, &ledger.state_url].into_iter().flatten();
+        let is_bucket = urls.into_iter().any(|url| Location { url, options: &[] }.is_bucket());
+        if is_bucket { BUCKET_FOLD_INTERVAL } else { Duration::ZERO }
     }
 
     /// Where the ledger is, for those that copy the store.
@@ -130,6 +146,11 @@ impl Settings {
             let problem =
                 format!("is {}; write at most {MAX_RUN_DAYS}, or 0 to keep runs for ever", ledger.run_days);
             return Err(SettingsError::value("ledger.run_days", problem));
+        }
+        let longest_ms = MAX_FOLD_INTERVAL.as_millis();
+        if let Some(set_ms) = ledger.fold_interval_ms.filter(|set_ms| u128::from(*set_ms) > longest_ms) {
+            let problem = format!("is {set_ms}; write at most {longest_ms}");
+            return Err(SettingsError::value("ledger.fold_interval_ms", problem));
         }
         let has_log = ledger.url.is_some() || !matches!(self.store_url()?, StoreUrl::Postgres(_));
         match (&ledger.state_url, has_log) {
@@ -187,6 +208,20 @@ mod tests {
             let error = checked(store, url, state).unwrap_err();
             assert!(error.contains(name), "{error}");
         }
+    }
+
+    #[test]
+    fn folds_of_a_bucket_have_a_shortest_interval_and_the_setting_counts() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.ledger_driver().fold_interval, Duration::ZERO, "in a directory");
+        settings.ledger.fold_interval_ms = Some(1_000);
+        assert_eq!(settings.ledger_driver().fold_interval, Duration::from_secs(1));
+        settings.ledger.fold_interval_ms = Some(10_001);
+        let refused = settings.check_ledger().unwrap_err().to_string();
+        assert!(
+            refused.contains("ledger.fold_interval_ms") && refused.contains("at most 10000"),
+            "{refused}"
+        );
     }
 
     #[test]

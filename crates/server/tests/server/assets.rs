@@ -104,6 +104,20 @@ async fn assets_are_listed_with_their_tasks_and_traced_by_partition_across_dags(
     assert_eq!(names(&lineage.downstream), [("clean/sales", 1, false), ("report", 2, true)]);
     assert_eq!(made_by(&lineage.downstream[1]), [("2026-01".to_owned(), report)]);
 
+    // The report is as new as what it is made of, until a day of its month is made again.
+    let report_of = async || client.asset_partitions("report", None).await.unwrap().partitions.remove(0);
+    assert_eq!((report_of().await.stale_reason, report_of().await.stale_since), (None, None));
+    run(&client, "raw", "2026-01-05").await;
+    let stale = report_of().await;
+    let days = client.asset_partitions("clean/sales", None).await.unwrap().partitions;
+    assert_eq!(stale.stale_reason.as_deref(), Some("upstream_newer"));
+    assert_eq!((stale.stale_since, days[0].stale_reason.as_deref()), (days[0].last_materialization_at, None));
+    let lineage = client.asset_lineage("report", &of_month).await.unwrap();
+    assert_eq!(lineage.partition.unwrap().state, Some(stale));
+    publish(&client, &RAW.replace("As delivered.", "As it came.")).await;
+    let days = client.asset_partitions("clean/sales", None).await.unwrap().partitions;
+    assert_eq!(days[0].stale_reason.as_deref(), Some("code_changed"));
+
     for (request, code) in [
         (client.asset("nothing").await.err(), "unknown-asset"),
         (client.asset_lineage("nothing", &LineageOf::default()).await.err(), "unknown-asset"),

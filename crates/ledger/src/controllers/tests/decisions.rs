@@ -23,9 +23,9 @@ const MINUTE_MS: i64 = 60_000;
 const SECRET: &[u8] = b"test-secret";
 
 /// A scope with a clock.
-struct World {
-    state: State,
-    now: i64,
+pub(super) struct World {
+    pub(super) state: State,
+    pub(super) now: i64,
     sequence: u128,
 }
 
@@ -34,7 +34,7 @@ impl World {
         World { state: State::new(Scope::new("acme", "default")), now: 1_705_340_000_000, sequence: 0 }
     }
 
-    fn with(tasks: Vec<PlannedTask>) -> Self {
+    pub(super) fn with(tasks: Vec<PlannedTask>) -> Self {
         let mut world = World::new();
         let run_id: Arc<str> = "run1".into();
         assert!(world.send(RunTriggered {
@@ -61,13 +61,13 @@ impl World {
         fold(&mut self.state, &[Envelope::new(&header, id, event)]).applied == 1
     }
 
-    fn run(&self, controller: &dyn OrchestrationController) -> Execution {
+    pub(super) fn run(&self, controller: &dyn OrchestrationController) -> Execution {
         let snapshot = Snapshot { state: &self.state, freshness: Freshness::current(self.now) };
         controller.run(&snapshot, self.now)
     }
 
     /// Runs a controller and folds what it appends.
-    fn apply(&mut self, controller: &dyn OrchestrationController) -> usize {
+    pub(super) fn apply(&mut self, controller: &dyn OrchestrationController) -> usize {
         let events: Vec<EventData> = self.run(controller).events.into_iter().flatten().collect();
         events.into_iter().filter(|event| self.send(event.clone())).count()
     }
@@ -81,12 +81,12 @@ impl World {
         }
     }
 
-    fn start(&mut self, task_key: &str, attempt: u32) {
+    pub(super) fn start(&mut self, task_key: &str, attempt: u32) {
         let attempt = self.attempt(task_key, attempt);
         assert!(self.send(TaskStarted { attempt, worker_id: "w1".into() }));
     }
 
-    fn finish(&mut self, task_key: &str, attempt: u32, outcome: Outcome) {
+    pub(super) fn finish(&mut self, task_key: &str, attempt: u32, outcome: Outcome) {
         let attempt = self.attempt(task_key, attempt);
         assert!(self.send(TaskFinished {
             attempt,
@@ -105,7 +105,7 @@ impl World {
         }));
     }
 
-    fn state_of(&self, task_key: &str) -> TaskState {
+    pub(super) fn state_of(&self, task_key: &str) -> TaskState {
         self.state.task("run1", task_key).unwrap().state
     }
 }

@@ -143,7 +143,9 @@ impl Assets {
             // A large one takes a while, on the threads that tenants share fairly.
             _ => compute(scope, move || AssetGraph::of(&parsed)).await.map_err(|_| LedgerError::Busy)?,
         };
-        let graph = Arc::new(graph?);
+        let mut graph = graph?;
+        graph.versions = versions.iter().cloned().collect();
+        let graph = Arc::new(graph);
         let mut cached = lock();
         if cached.len() >= MAX_CACHED_GRAPHS {
             cached.clear();

@@ -78,6 +78,8 @@ pub struct AssetGraph {
     downstream: BTreeSet<(String, String)>,
     /// How many tasks were noted as readers of assets, of all assets.
     readers: usize,
+    /// The active versions of the DAGs.
+    pub(super) versions: BTreeMap<String, u32>,
 }
 
 impl AssetGraph {
@@ -109,6 +111,15 @@ impl AssetGraph {
         let from = self.downstream.range((of.clone(), String::new())..);
         from.take_while(move |(from, _)| *from == of)
             .filter_map(move |(from, to)| self.edges.get(&(to.clone(), from.clone())))
+    }
+
+    /// The active version of the DAG that makes an asset, if it is the only one.
+    pub(super) fn version_of_producer(&self, node: &AssetNode) -> Option<u32> {
+        let dags: BTreeSet<&str> = node.producers.iter().map(|task| task.dag.as_str()).collect();
+        match (dags.first(), dags.len()) {
+            (Some(dag), 1) => self.versions.get(*dag).copied(),
+            _ => None,
+        }
     }
 
     fn add(&mut self, parsed: &Arc<Parsed>) -> Result<(), LedgerError> {

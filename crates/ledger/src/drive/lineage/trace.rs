@@ -8,6 +8,7 @@ use segno_actions::functions::Scope;
 
 use super::assets::{Assets, rows};
 use super::graph::{AssetGraph, AssetNode, AssetTask, Edge, EdgeSource};
+use super::staleness::{JudgedPartition, Rules};
 use crate::drive::error::LedgerError;
 use crate::drive::limits::{MAX_LINEAGE_ASSETS, MAX_LINEAGE_PARTITIONS};
 use crate::plan::definition::PartitionMapping;
@@ -58,7 +59,7 @@ pub struct TracedAsset {
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// What is known of the partition in question.
-    pub partition: Option<PartitionRow>,
+    pub partition: Option<JudgedPartition>,
     /// What it is made of, the nearest first.
     pub upstream: Vec<TracedAsset>,
     /// What is made of it, the nearest first.
@@ -90,16 +91,18 @@ impl Assets {
             check_partition(node, key)?;
         }
         let snapshot = self.ledger.snapshot(scope).await?;
-        let partition = match &query.partition {
-            None => None,
-            Some(key) => {
-                rows(snapshot.as_ref(), asset).await?.into_iter().find(|row| *row.partition_key == **key)
-            }
-        };
+        let now = self.ledger.now().await?;
+        let mut partition = None;
+        if let Some(key) = &query.partition {
+            let rows = rows(snapshot.as_ref(), asset).await?;
+            let rules = Rules::read(&graph, snapshot.as_ref(), asset, now).await?;
+            let row = rows.into_iter().find(|row| *row.partition_key == **key);
+            partition = row.map(|row| rules.judged(row));
+        }
         let mut walk = Walk {
             graph: &graph,
             snapshot: snapshot.as_ref(),
-            now: self.ledger.now().await?,
+            now,
             has_partition: query.partition.is_some(),
             depth: query.depth.unwrap_or(u32::MAX),
             is_complete,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::world::{Reply, Workers, World};
 use crate::drive::{OUTBOX, Request, RunQuery, StartRun};
+use crate::ids::Ulid;
 use crate::objects::Stores;
 use crate::objects::faulty::{Faults, Faulty};
 use crate::tables::{RunRow, RunState, TaskState};
@@ -229,4 +230,38 @@ fn nodes_that_race_on_an_object_store_with_faults_end_every_run_as_it_should() {
             check(&world).await;
         });
     }
+}
+
+/// The newest event that is folded.
+async fn watermark(world: &World) -> Ulid {
+    let snapshot = world.ledger.snapshot(&world.scope).await.unwrap().unwrap();
+    snapshot.manifest().watermarks.events_processed_through.unwrap()
+}
+
+#[test]
+fn a_writer_whose_clock_is_ten_seconds_behind_draws_ids_above_those_of_the_one_before() {
+    segno_testkit::run(async {
+        let mut world = World::new(Arc::new(|_, _| Reply::Done(json!({}))));
+        world.options.lease = Duration::from_secs(2);
+        world.ahead_ms = 10_000;
+        let first = world.process("a").await;
+        world.publish("{name: quick, tasks: [{key: work, function: work}]}").await;
+        let run_id = world.start("quick").await;
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Succeeded);
+        let of_first = watermark(&world).await;
+        drop(first);
+        world.ahead_ms = 0;
+        let _second = world.process("b").await;
+        let run_id = world.start("quick").await;
+        let is_shown = async || world.ledger.runs().show(&world.scope, &run_id).await.is_ok();
+        world.until("the run in the tables", is_shown).await;
+        let now_ms = world.clock.now_ms();
+        assert!(
+            of_first.time_ms() > now_ms as i64,
+            "the second writer draws its ids while its clock is behind"
+        );
+        let run = world.show(&run_id).await.run;
+        assert!(run.row_version > of_first, "{} is not above {of_first}", run.row_version);
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Succeeded);
+    });
 }

@@ -64,6 +64,24 @@ fn a_run_calls_its_tasks_in_order_with_the_outputs_of_upstream_tasks() {
 }
 
 #[test]
+fn folds_of_a_scope_are_as_far_apart_as_the_options_have_it() {
+    // Seven folds: the run, and for each of its tasks the dispatch and the end.
+    for (interval_s, least_ms, most_ms) in [(0, 0, 5_000), (5, 25_000, 45_000)] {
+        segno_testkit::run(async {
+            let mut world = World::new(all_succeed());
+            world.options.fold_interval = std::time::Duration::from_secs(interval_s);
+            let _process = world.process("a").await;
+            world.publish(CHAIN).await;
+            let run_id = world.start("chain").await;
+            let ended = world.until_ended(&run_id).await;
+            assert_eq!(ended.state, RunState::Succeeded);
+            let took_ms = ended.completed_at.unwrap() - ended.triggered_at;
+            assert!((least_ms..=most_ms).contains(&took_ms), "{interval_s} s: {took_ms} ms");
+        });
+    }
+}
+
+#[test]
 fn the_same_key_is_the_same_run_and_another_request_under_it_is_refused() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());

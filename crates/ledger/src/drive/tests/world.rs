@@ -1,6 +1,7 @@
 //! A store with its ledger, and processes with functions and drivers: what tests of runs need.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -77,6 +78,8 @@ impl Drop for Process {
 /// A store with its ledger: what does not die with a process.
 pub struct World {
     pub clock: Arc<dyn Clock>,
+    /// By how much the clocks of the next processes are ahead of the store's, in milliseconds.
+    pub ahead_ms: u64,
     pub store: Arc<dyn Store>,
     pub objects: Stores,
     pub ledger: Ledger,
@@ -98,7 +101,7 @@ impl World {
         let ledger = ledger_of(store.clone(), objects.clone(), clock.clone(), 7);
         let scope = Scope::new("eu", "acme").unwrap();
         let (seen, options) = (Arc::default(), DriverOptions::default());
-        World { clock, store, objects, ledger, scope, workers, seen, options }
+        World { clock, ahead_ms: 0, store, objects, ledger, scope, workers, seen, options }
     }
 
     /// Starts a process on stores that may have faults.
@@ -122,7 +125,7 @@ impl World {
         let services = Services {
             announcer: Arc::new(crate::drive::Silent),
             calls: calls(store.clone(), &functions, self.clock.clone()),
-            ledger: ledger_of(store, objects, self.clock.clone(), seed),
+            ledger: ledger_of(store, objects, Ahead::of(&self.clock, self.ahead_ms), seed),
             options: self.options.clone(),
         };
         let driver = tokio::spawn(Driver::new(services, node).run(std::future::pending()));
@@ -210,6 +213,32 @@ impl World {
     pub fn check_attempts(&self) {
         let seen = self.seen.lock().unwrap();
         assert!(seen.overlaps.is_empty(), "two attempts at once: {:?}", seen.overlaps);
+    }
+}
+
+/// A clock that is ahead of another one.
+struct Ahead {
+    clock: Arc<dyn Clock>,
+    by_ms: u64,
+}
+
+impl Ahead {
+    fn of(clock: &Arc<dyn Clock>, by_ms: u64) -> Arc<dyn Clock> {
+        Arc::new(Ahead { clock: clock.clone(), by_ms })
+    }
+}
+
+impl Clock for Ahead {
+    fn now_ms(&self) -> u64 {
+        self.clock.now_ms() + self.by_ms
+    }
+
+    fn sleep_until_ms(&self, at_ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.clock.sleep_until_ms(at_ms.saturating_sub(self.by_ms))
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        self.clock.monotonic_ns()
     }
 }
 

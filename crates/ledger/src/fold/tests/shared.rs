@@ -193,6 +193,43 @@ fn of_two_changes_of_a_backfill_at_once_one_counts() {
 }
 
 #[test]
+fn a_backfill_leaves_with_its_chunks_90_days_after_its_last_change() {
+    let mut world = World::new();
+    world.send_all([backfill("1").into(), chunk(0).into(), chunk(1).into()]);
+    let source = RunSource::Backfill { backfill_id: "b".into(), chunk_id: "b:0".into() };
+    world.send_all([request("backfill:b:chunk:0", "f", source).into(), keyed("backfill:b:chunk:0").into()]);
+    world.send_all([planned("run1", vec![task("a", "")]).into()]);
+    assert!(world.send(BackfillStateChanged {
+        backfill_id: "b".into(),
+        from_state: BackfillState::Running,
+        to_state: BackfillState::Cancelled,
+        state_version: 2,
+        changed_by: None,
+    }));
+    // Two chunks are open; one of them never gets a run.
+    world.now_ms += 100 * DAY_MS;
+    world.run("a", 1, Outcome::Succeeded);
+    assert!(world.state.backfill("b").is_some(), "a chunk is open");
+    let source = RunSource::Backfill { backfill_id: "b".into(), chunk_id: "b:1".into() };
+    let second = crate::event::RunTriggered { run_id: "run2".into(), ..keyed("backfill:b:chunk:1") };
+    let requested = RunRequested { run_id: "run2".into(), ..request("backfill:b:chunk:1", "f", source) };
+    world.send_all([requested.into(), second.into(), planned("run2", Vec::new()).into()]);
+    assert_eq!(world.state.open_chunks("b").count(), 0);
+    world.now_ms += 89 * DAY_MS;
+    assert!(world.send(triggered("third")));
+    assert!(world.state.backfill("b").is_some());
+    // A state that was loaded removes it at the same time.
+    let rows = world.state.rows();
+    world.state = crate::fold::State::load(super::world::scope(), rows, world.state.watermark());
+    world.now_ms += 2 * DAY_MS;
+    assert!(world.send(triggered("fourth")));
+    let rows = world.state.rows();
+    assert_eq!((rows.backfills.len(), rows.backfill_chunks.len()), (0, 0));
+    let changes = world.state.take_changes();
+    assert_eq!((changes.backfills.deleted.len(), changes.backfill_chunks.deleted.len()), (1, 2));
+}
+
+#[test]
 fn a_partition_knows_its_last_materialization_and_its_last_attempt() {
     let made = |key: &str| PlannedTask {
         asset_key: Some("sales".into()),

@@ -9,6 +9,7 @@ use super::reader::{ReadTask, Reader, TaskDefaults};
 use super::references::{TemplateUse, uses_of};
 use crate::event::Target;
 use crate::plan::definition::{ForEach, Items, Retry, Task};
+use crate::plan::dispatch::too_long;
 use crate::plan::limits::{
     MAX_ATTEMPTS, MAX_BACKOFF_FACTOR, MAX_FOR_EACH_ITEMS, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_TASKS,
 };
@@ -161,7 +162,7 @@ impl Reader<'_> {
         match &for_each.items {
             Items::List(items) if items.len() > limit as usize => {
                 let problem = format!("the list has {} items, the limit is {limit}", items.len());
-                self.push(field.error(problem).advice("raise max_items or shorten the list"));
+                self.push(field.error(problem).advice(too_long(limit as usize)));
                 None
             }
             _ => Some(for_each),

@@ -35,10 +35,10 @@ impl Tenant {
     pub async fn asset_lineage(&self, key: &str, query: &TraceQuery) -> Result<AssetLineage, Refusal> {
         let found = self.ledger()?.assets().trace(&self.owner(), key, query).await;
         let trace = found.map_err(|error| self.refused(error))?;
-        let state = trace.partition;
+        let state = trace.partition.as_ref().map(run_rows::judged_partition);
         Ok(AssetLineage {
             asset: key.to_owned(),
-            partition: query.partition.clone().map(|key| partition((key, state))),
+            partition: query.partition.clone().map(|partition| LineagePartition { partition, state }),
             upstream: trace.upstream.into_iter().map(traced).collect(),
             downstream: trace.downstream.into_iter().map(traced).collect(),
             is_complete: trace.is_complete,

@@ -9,7 +9,7 @@ use segno_api::Json;
 use segno_api::asset::AssetPartition;
 use segno_api::backfill::{Backfill, BackfillChunk, BackfillStatus, ChunkStatus};
 use segno_api::run::{Run, RunStatus, RunTask, RunTrigger, RunTriggerKind, RunWait, TaskStatus};
-use segno_ledger::drive::{RunDetail, WaitReason};
+use segno_ledger::drive::{JudgedPartition, RunDetail, WaitReason};
 use segno_ledger::event::{PartitionSelector, Trigger};
 use segno_ledger::ids::dispatch_id;
 use segno_ledger::tables::{
@@ -241,7 +241,16 @@ pub fn task_status(state: TaskState) -> TaskStatus {
     }
 }
 
-/// A partition of an asset.
+/// A partition of an asset, and whether it is stale.
+pub fn judged_partition(judged: &JudgedPartition) -> AssetPartition {
+    AssetPartition {
+        stale_since: judged.stale.and_then(|stale| stale.since_ms).map(time),
+        stale_reason: judged.stale.map(|stale| stale.reason.code().to_owned()),
+        ..asset_partition(&judged.row)
+    }
+}
+
+/// A partition of an asset, without a look at what it is made of.
 pub fn asset_partition(row: &PartitionRow) -> AssetPartition {
     AssetPartition {
         asset: row.asset_key.to_string(),
@@ -251,8 +260,8 @@ pub fn asset_partition(row: &PartitionRow) -> AssetPartition {
         last_attempt_run: text(&row.last_attempt_run_id),
         last_attempt_at: row.last_attempt_at.map(time),
         last_attempt_outcome: text(&row.last_attempt_outcome),
-        stale_since: row.stale_since.map(time),
-        stale_reason: text(&row.stale_reason_code),
+        stale_since: None,
+        stale_reason: None,
     }
 }
 

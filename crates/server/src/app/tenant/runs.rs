@@ -309,9 +309,9 @@ impl Tenant {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<AssetPartition>, Refusal> {
-        let found = self.ledger()?.runs().partitions(&self.owner(), asset, after, limit).await;
+        let found = self.ledger()?.assets().partitions(&self.owner(), asset, after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
-        Ok(found.iter().map(rows::asset_partition).collect())
+        Ok(found.iter().map(rows::judged_partition).collect())
     }
 
     /// One task of a run, without the others.

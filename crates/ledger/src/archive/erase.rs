@@ -73,7 +73,7 @@ impl ArchiveStore {
         let wanted = Erasures { ids, everything: None };
         let mut erased = Erased::default();
         for kind in KINDS {
-            for file in self.files(scope, kind).await? {
+            for file in self.files_of(scope, kind, id).await? {
                 if self.may_have(kind, &file, id).await? {
                     erased.add(self.rewrite(scope, kind, &file, &wanted).await?);
                 }

@@ -23,3 +23,12 @@ pub const ERASURES_PER_PAGE: usize = 500;
 
 /// Records of doubt that are read or removed at once. Each has the ids of one batch.
 pub const DOUBTS_PER_PAGE: usize = 100;
+
+/// Entries of an index: ids of files. Larger ones are not made, nor read.
+pub const MAX_INDEX_ENTRIES: usize = 4 << 20;
+
+/// Entries of an index that are read and verified together.
+pub const STRETCH_ENTRIES: usize = 4_096;
+
+/// Bytes of an index up to which it is read as a whole.
+pub const WHOLE_INDEX_BYTES: usize = 128 << 10;

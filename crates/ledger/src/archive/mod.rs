@@ -15,7 +15,8 @@
 //! | `read` | instances and histories by id, and files by parts for queries |
 //! | `doubt` | which instances may be in the store as well, for queries |
 //! | `erase` | rows of an id, or of a tenant, that readers must skip from then on |
-//! | `upkeep` | small files are merged, old ones are removed |
+//! | `index` | which files may have an id |
+//! | `upkeep` | small files are merged, old ones are removed, all are indexed |
 //! | `limits` | every limit |
 //!
 //! **Invariants.** A file is put before what it replaces is deleted. The name of a file follows from its bytes.
@@ -24,6 +25,7 @@ mod doubt;
 mod erase;
 mod events;
 mod file;
+mod index;
 mod instances;
 mod kind;
 pub mod limits;

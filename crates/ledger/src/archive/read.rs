@@ -14,7 +14,7 @@ use super::instances::{InstanceRow, unsigned};
 use super::kind::{EVENTS, ID, INSTANCES, Kind, text};
 use super::limits::{CONCURRENT_FILES, READ_TRIES};
 use super::row::ArchivedRow;
-use super::store::{ArchiveFault, ArchiveStore};
+use super::store::{ArchiveFault, ArchiveStore, ListedKind};
 use super::write::Rows;
 use crate::objects::StorageError;
 use crate::snapshot::TableFile;
@@ -230,8 +230,9 @@ impl ArchiveStore {
         has_it: impl Fn(&ArchivedFile) -> bool,
     ) -> Result<Rows, ArchiveFault> {
         for _ in 0..READ_TRIES {
-            let mut files = self.files(scope, kind).await?;
+            let ListedKind { mut files, indexes } = self.listed(scope, kind).await?;
             files.retain(&has_it);
+            let files = self.files_with(files, &indexes, id).await?;
             // Collected first: a stream of borrowing closures is not known to be `Send`.
             let reads: Vec<_> = files.iter().map(|file| self.rows_of(kind, file, id)).collect();
             let found: Vec<Option<Rows>> =

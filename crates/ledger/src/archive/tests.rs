@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use object_store::ObjectStoreExt as _;
 use object_store::memory::InMemory;
 use segno::client::Instance;
 use segno::event::{Event, EventKind, Output};
@@ -260,6 +261,69 @@ async fn files_that_cannot_have_a_row_are_not_opened() {
     assert_eq!(rows, Some(Vec::new()));
     let error = world.archive.rows(&INSTANCES, &files[0], &["nothing"], &[]).await.unwrap_err();
     assert!(error.to_string().contains("no column nothing"), "{error}");
+}
+
+/// The instances `a` and `b` of a day, in a file that has others on both sides of them, as ids of a day do.
+async fn day_of_instances(world: &World, day: u64) {
+    let at = BEGIN_MS + day * DAY_MS;
+    let ids = [format!("a{day}"), "every-day".to_owned(), format!("z{day}")];
+    let all: Vec<Instance> = ids.iter().map(|id| instance(id, at, "1")).collect();
+    world.archive.store(batch(&all)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lookup_by_id_reads_as_many_objects_of_many_files_as_of_few() {
+    let world = World::new();
+    let mut reads = Vec::new();
+    for day in 0..64 {
+        day_of_instances(&world, day).await;
+        if day % 16 == 15 {
+            world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+            let before = world.faulty.reads();
+            let found = world.archive.instance(&world.scope, &format!("a{}", day / 2)).await.unwrap();
+            assert!(found.is_some());
+            assert_eq!(world.archive.instance(&world.scope, "aa").await.unwrap(), None);
+            reads.push(world.faulty.reads() - before);
+            assert_eq!(world.files(&INSTANCES).await as u64, day + 1, "a file for each day");
+        }
+    }
+    // Two listings, an index for each, and the file of the one that is there. An index of the last days may be beside.
+    assert!(reads.iter().all(|reads| *reads <= 9), "{reads:?}");
+    // Files that came since are opened.
+    day_of_instances(&world, 64).await;
+    assert!(world.archive.instance(&world.scope, "a64").await.unwrap().is_some());
+    let every_day = world.archive.instance(&world.scope, "every-day").await.unwrap().unwrap();
+    assert_eq!(every_day.created_at_ms, BEGIN_MS + 64 * DAY_MS);
+    assert_eq!(world.archive.erase(&world.scope, "every-day").await.unwrap().files, 2 * 65);
+    assert_eq!(world.archive.instance(&world.scope, "every-day").await.unwrap(), None);
+    assert!(world.archive.instance(&world.scope, "z3").await.unwrap().is_some());
+    // The files that were rewritten are indexed again, and indexes of files that are gone go.
+    world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+    let listed = world.archive.listed(&world.scope, &INSTANCES).await.unwrap();
+    assert!(listed.indexes.len() <= 2, "{:?}", listed.indexes);
+    let before = world.faulty.reads();
+    assert!(world.archive.instance(&world.scope, "z3").await.unwrap().is_some());
+    assert!(world.faulty.reads() - before <= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_index_hides_nothing_and_is_replaced() {
+    let world = World::new();
+    for day in 0..3 {
+        day_of_instances(&world, day).await;
+    }
+    world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+    let listed = async || world.archive.listed(&world.scope, &INSTANCES).await.unwrap().indexes;
+    let path = listed().await[0].path.clone();
+    let intact = world.objects.get(&path).await.unwrap().bytes().await.unwrap();
+    let mut flipped = intact.to_vec();
+    flipped[30] ^= 1;
+    for broken in [flipped, b"short".to_vec()] {
+        world.objects.put(&path, broken.into()).await.unwrap();
+        assert!(world.archive.instance(&world.scope, "a1").await.unwrap().is_some());
+        world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+        assert_eq!(world.objects.get(&path).await.unwrap().bytes().await.unwrap(), intact);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Upkeep: small files of a day are merged into one, and days beyond the archive's own retention are removed.
+//! Upkeep: small files of a day are merged into one, days beyond the archive's own retention are removed, and files are indexed.
 //!
 //! One node at a time does it: it claims the interval with a record. A second one would do no harm, because a file is put before
 //! those that it replaces are deleted.
@@ -98,6 +98,7 @@ impl Upkeep {
             for kind in KINDS {
                 self.remove_old(&scope, kind, oldest_day.as_deref()).await?;
                 self.merge(&scope, kind, &erased).await?;
+                self.archive.index(&scope, kind).await?;
             }
             self.archive.settle_old_doubts(&scope).await?;
             let now = self.archive.erasures(&scope).await?;

@@ -6,12 +6,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use segno::client::Instance;
 use segno::event::Event;
 use segno::store::ErrorKind;
+use segno_actions::action::Action;
 use segno_actions::functions::Scope;
 
+use super::actions::ActionRow;
 use super::events::EventRow;
 use super::file::ArchivedFile;
 use super::instances::{InstanceRow, unsigned};
-use super::kind::{EVENTS, ID, INSTANCES, Kind, text};
+use super::kind::{ACTIONS, EVENTS, ID, INSTANCES, Kind, text};
 use super::limits::{CONCURRENT_FILES, READ_TRIES};
 use super::row::ArchivedRow;
 use super::store::{ArchiveFault, ArchiveStore, ListedKind};
@@ -61,6 +63,19 @@ impl ArchiveStore {
     async fn instance_row(&self, scope: &Scope, id: &str) -> Result<Option<InstanceRow>, ArchiveFault> {
         let rows = decoded::<InstanceRow>(self.find(scope, &INSTANCES, id, |_| true).await?)?;
         Ok(rows.into_iter().max_by_key(|row| (row.incarnation, row.revision)))
+    }
+
+    /// The action with an id that was made last.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Corrupt`.
+    pub async fn action(&self, scope: &Scope, id: &str) -> Result<Option<Action>, ArchiveFault> {
+        let rows = decoded::<ActionRow>(self.find(scope, &ACTIONS, id, |_| true).await?)?;
+        let Some(row) = rows.into_iter().max_by_key(|row| (row.incarnation, row.revision)) else {
+            return Ok(None);
+        };
+        let unreadable = |error: serde_json::Error| StorageError::corrupt(ACTIONS.name, error);
+        Ok(Some(row.action().map_err(unreadable)?))
     }
 
     /// Events of one execution, ascending, and whether there are more.

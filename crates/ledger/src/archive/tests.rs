@@ -16,7 +16,7 @@ use segno::{Failure, Payload};
 use segno_actions::functions::Scope;
 use segno_testkit::clock::VirtualClock;
 
-use super::{ArchiveStore, EVENTS, EventsQuery, INSTANCES, KINDS, Kind, Upkeep, UpkeepOptions};
+use super::{ArchiveStore, EVENTS, EventsQuery, Group, INSTANCES, KINDS, Kind, Upkeep, UpkeepOptions};
 use crate::objects::faulty::{Faults, Faulty};
 use crate::tables::{Cell, Kind as CellKind};
 
@@ -294,7 +294,7 @@ async fn a_lookup_by_id_reads_as_many_objects_of_many_files_as_of_few() {
     assert!(world.archive.instance(&world.scope, "a64").await.unwrap().is_some());
     let every_day = world.archive.instance(&world.scope, "every-day").await.unwrap().unwrap();
     assert_eq!(every_day.created_at_ms, BEGIN_MS + 64 * DAY_MS);
-    assert_eq!(world.archive.erase(&world.scope, "every-day").await.unwrap().files, 2 * 65);
+    assert_eq!(world.archive.erase(&world.scope, Group::Instances, "every-day").await.unwrap().files, 2 * 65);
     assert_eq!(world.archive.instance(&world.scope, "every-day").await.unwrap(), None);
     assert!(world.archive.instance(&world.scope, "z3").await.unwrap().is_some());
     // The files that were rewritten are indexed again, and indexes of files that are gone go.
@@ -332,14 +332,14 @@ async fn an_erased_id_is_gone_and_others_stay() {
     let all: Vec<Instance> = (0..10).map(|number| instance(&format!("i{number}"), BEGIN_MS, "1")).collect();
     world.archive.store(batch(&all)).await.unwrap();
     world.archive.store(batch(&all[3..4])).await.unwrap();
-    let erased = world.archive.erase(&world.scope, "i3").await.unwrap();
+    let erased = world.archive.erase(&world.scope, Group::Instances, "i3").await.unwrap();
     assert_eq!((erased.rows, erased.files), (8, 4));
     assert_eq!(world.archive.instance(&world.scope, "i3").await.unwrap(), None);
     let (events, _) = world.archive.events(&world.scope, events_of("i3", &all[3])).await.unwrap();
     assert!(events.is_empty());
     assert_eq!(ids(&world.archive, &world.scope, &INSTANCES).await.len(), 9);
     assert_eq!(ids(&world.archive, &world.scope, &EVENTS).await.len(), 27);
-    assert_eq!(world.archive.erase(&world.scope, "i3").await.unwrap().rows, 0);
+    assert_eq!(world.archive.erase(&world.scope, Group::Instances, "i3").await.unwrap().rows, 0);
     // A node that had read it before writes it after the erasure.
     world.archive.store(batch(&all[2..4])).await.unwrap();
     assert_eq!(world.archive.instance(&world.scope, "i3").await.unwrap(), None);
@@ -361,7 +361,7 @@ async fn erasures_at_the_same_time_all_hold() {
         let mut erasures = tokio::task::JoinSet::new();
         for id in names.into_iter().skip(1) {
             let (archive, scope) = (world.reopened(), world.scope.clone());
-            erasures.spawn(async move { archive.erase(&scope, &id).await.unwrap() });
+            erasures.spawn(async move { archive.erase(&scope, Group::Instances, &id).await.unwrap() });
         }
         erasures.join_all().await;
         for kind in [&INSTANCES, &EVENTS] {
@@ -378,7 +378,7 @@ async fn the_archive_of_a_tenant_is_erased_and_that_of_others_stays() {
     let ours = instance("a", BEGIN_MS, "1");
     let theirs = Instance { id: "prod/other/a".to_owned(), ..instance("a", BEGIN_MS, "2") };
     world.archive.store(batch(&[ours.clone(), theirs])).await.unwrap();
-    let erased = world.archive.erase_all(&world.scope).await.unwrap();
+    let erased = world.archive.erase_all(&world.scope, &Group::ALL).await.unwrap();
     assert_eq!(erased.files, 2);
     world.archive.store(batch(&[ours])).await.unwrap();
     assert_eq!((world.files(&INSTANCES).await, world.files(&EVENTS).await), (0, 0));
@@ -428,7 +428,7 @@ async fn a_crash_at_any_write_of_a_merge_or_an_erasure_loses_nothing_else() {
         }
         world.faulty.crash_after(writes);
         let merged = world.upkeep(world.archive.clone(), None).sweep().await;
-        let erased = world.archive.erase(&world.scope, "i5").await;
+        let erased = world.archive.erase(&world.scope, Group::Instances, "i5").await;
         let is_done = merged.is_ok() && erased.is_ok();
         let reopened = world.reopened();
         for one in &all[..5] {
@@ -436,7 +436,7 @@ async fn a_crash_at_any_write_of_a_merge_or_an_erasure_loses_nothing_else() {
             assert_eq!(reopened.instance(&world.scope, &expected.id).await.unwrap(), Some(expected));
         }
         // Whoever repeats it ends where an undisturbed process does.
-        reopened.erase(&world.scope, "i5").await.unwrap();
+        reopened.erase(&world.scope, Group::Instances, "i5").await.unwrap();
         world.upkeep(reopened.clone(), None).sweep().await.unwrap();
         assert_eq!(ids(&reopened, &world.scope, &INSTANCES).await, ["i0", "i1", "i2", "i3", "i4"]);
         assert_eq!((world.files(&INSTANCES).await, world.files(&EVENTS).await), (1, 1), "{writes}");

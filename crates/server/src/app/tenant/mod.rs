@@ -120,7 +120,7 @@ impl Tenant {
         ActionDb::new(self.resources().store.clone())
             .scope(self.owner())
             .clock(self.app.clock.clone())
-            .keep_finished(self.app.settings.action_options().keep_finished)
+            .keep_finished(self.app.settings.action_options().finished())
     }
 
     /// A place for a live stream of the caller, released when dropped.

@@ -42,12 +42,19 @@ pub enum ArchivedGroup {
     Recurring,
     /// Entries of the audit log.
     Audit,
+    /// Batches of runbooks, with their members, phases and steps.
+    Batches,
 }
 
 impl ArchivedGroup {
     /// All of them.
-    pub const ALL: [ArchivedGroup; 4] =
-        [ArchivedGroup::Instances, ArchivedGroup::Actions, ArchivedGroup::Recurring, ArchivedGroup::Audit];
+    pub const ALL: [ArchivedGroup; 5] = [
+        ArchivedGroup::Instances,
+        ArchivedGroup::Actions,
+        ArchivedGroup::Recurring,
+        ArchivedGroup::Audit,
+        ArchivedGroup::Batches,
+    ];
 
     /// Its name, as in paths.
     pub fn as_str(self) -> &'static str {
@@ -56,6 +63,7 @@ impl ArchivedGroup {
             ArchivedGroup::Actions => "actions",
             ArchivedGroup::Recurring => "recurring",
             ArchivedGroup::Audit => "audit",
+            ArchivedGroup::Batches => "batches",
         }
     }
 }

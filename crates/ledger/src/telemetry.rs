@@ -45,8 +45,20 @@ pub const ARCHIVE_RECORDS_KEPT: &str = "segno_archive_records_kept_total";
 /// Counter: times at which files of the archive could not be merged or removed.
 pub const ARCHIVE_UPKEEP_FAILURES: &str = "segno_archive_upkeep_failures_total";
 
-const ARCHIVE_KINDS: MetricLabel =
-    MetricLabel::new("kind", &["actions", "audit", "events", "instances", "recurring_history"]);
+const ARCHIVE_KINDS: MetricLabel = MetricLabel::new(
+    "kind",
+    &[
+        "actions",
+        "audit",
+        "batches",
+        "events",
+        "instances",
+        "members",
+        "phases",
+        "recurring_history",
+        "steps",
+    ],
+);
 
 /// Gauge: scopes that this node could not drive at its last try.
 pub const SCOPES_STUCK: &str = "segno_ledger_scopes_stuck";

@@ -35,6 +35,7 @@ use crate::access::{KeyStore, SessionStore};
 use crate::app::{App, AppState, ResourceParts};
 use crate::archiving;
 use crate::audit::AuditLog;
+use crate::batch_archive::BatchArchiver;
 use crate::bus::NodeBus;
 use crate::detached::Detached;
 use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Observers, Relay};
@@ -351,6 +352,13 @@ impl ServerBuilder {
                 background.push(tokio::spawn(edge.run(stopping.clone().cancelled_owned())));
             }
             let upkeep = Upkeep::new(services.clone());
+            let upkeep = match archive.clone() {
+                Some(archive) => {
+                    let runbooks = Runbooks::new(self.store.clone(), zones.clone());
+                    upkeep.archive(Arc::new(BatchArchiver { runbooks, archive }))
+                }
+                None => upkeep,
+            };
             background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             let (clock, lease) = (self.clock.clone(), services.options.lease);
             let queried = Runbooks::new(self.store.clone(), zones.clone());

@@ -837,7 +837,8 @@ export interface paths {
         post?: never;
         /**
          * Erases all archived rows of an id that have ended by now: of an instance its row and its events, of an action its row, of a
-         *     recurring action its history. What is still in the store stays there; delete it first, and erase it then. Repeating it is safe.
+         *     recurring action its history, of a batch all its rows. What is still in the store stays there; delete it first, and erase it
+         *     then. Repeating it is safe.
          */
         delete: {
             parameters: {
@@ -11078,7 +11079,7 @@ export interface components {
          * @description What ids in the archive are ids of.
          * @enum {string}
          */
-        ArchivedGroup: "instances" | "actions" | "recurring" | "audit";
+        ArchivedGroup: "instances" | "actions" | "recurring" | "audit" | "batches";
         /** @description The files of one kind. */
         ArchivedKind: {
             /**
@@ -11418,6 +11419,8 @@ export interface components {
         };
         /** @description A batch. */
         Batch: {
+            /** @description Whether it is in the archive: its time in the store is over. */
+            archived?: boolean;
             /**
              * Format: date-time
              * @description Reference time of the phases; absent in a batch that is advanced by hand.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::actions::ActionRow;
 use super::audit::AuditRow;
+use super::batches::{BatchRow, MemberRow, PhaseRow, StepRow};
 use super::events::EventRow;
 use super::instances::InstanceRow;
 use super::occurrences::OccurrenceRow;
@@ -36,11 +37,14 @@ pub enum Group {
     Recurring,
     /// Entries of the audit log.
     Audit,
+    /// Batches of runbooks.
+    Batches,
 }
 
 impl Group {
     /// All of them.
-    pub const ALL: [Group; 4] = [Group::Instances, Group::Actions, Group::Recurring, Group::Audit];
+    pub const ALL: [Group; 5] =
+        [Group::Instances, Group::Actions, Group::Recurring, Group::Audit, Group::Batches];
 
     /// Its name, as in paths of the API and in settings.
     pub fn name(self) -> &'static str {
@@ -49,6 +53,7 @@ impl Group {
             Group::Actions => "actions",
             Group::Recurring => "recurring",
             Group::Audit => "audit",
+            Group::Batches => "batches",
         }
     }
 
@@ -93,8 +98,37 @@ pub static RECURRING_HISTORY: Kind = Kind {
 pub static AUDIT: Kind =
     Kind { name: "audit", columns: AuditRow::COLUMNS, key: &["id", "incarnation"], group: Group::Audit };
 
+/// Batches of runbooks.
+pub static BATCHES: Kind =
+    Kind { name: "batches", columns: BatchRow::COLUMNS, key: &["id", "incarnation"], group: Group::Batches };
+
+/// Phases of batches.
+pub static PHASES: Kind = Kind {
+    name: "phases",
+    columns: PhaseRow::COLUMNS,
+    key: &["id", "incarnation", "phase"],
+    group: Group::Batches,
+};
+
+/// Members of batches.
+pub static MEMBERS: Kind = Kind {
+    name: "members",
+    columns: MemberRow::COLUMNS,
+    key: &["id", "incarnation", "member"],
+    group: Group::Batches,
+};
+
+/// Steps of members of batches, and init steps.
+pub static STEPS: Kind = Kind {
+    name: "steps",
+    columns: StepRow::COLUMNS,
+    key: &["id", "incarnation", "kind", "step"],
+    group: Group::Batches,
+};
+
 /// All kinds, in the order in which a batch is written: what a row refers to is there before it.
-pub static KINDS: [&Kind; 5] = [&EVENTS, &INSTANCES, &ACTIONS, &RECURRING_HISTORY, &AUDIT];
+pub static KINDS: [&Kind; 9] =
+    [&EVENTS, &INSTANCES, &ACTIONS, &RECURRING_HISTORY, &AUDIT, &STEPS, &MEMBERS, &PHASES, &BATCHES];
 
 /// The place of `id` in every kind.
 pub(super) const ID: usize = 2;

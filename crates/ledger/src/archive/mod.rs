@@ -9,7 +9,7 @@
 //! | `kind` | the kinds: columns, keys, the order of rows |
 //! | `row` | what every row has, and the macro that derives it from its columns |
 //! | `instances`, `events` | the rows of a kind, from what the engine hands out and back |
-//! | `audit` | the rows of a kind, which the server makes |
+//! | `audit`, `batches` | rows that the server makes |
 //! | `actions`, `occurrences` | the rows of a kind, from records and back, and how they are removed from the store |
 //! | `file` | names of files: the day, the creation times that are in it, the digest of its bytes |
 //! | `store` | the objects, the health of the last writes |
@@ -26,6 +26,7 @@
 
 mod actions;
 mod audit;
+mod batches;
 mod doubt;
 mod erase;
 mod events;
@@ -48,12 +49,15 @@ mod write;
 
 pub use actions::{ActionRow, RetiredActions};
 pub use audit::AuditRow;
+pub use batches::{BatchRow, MemberRow, PhaseRow, StepRow};
 pub use doubt::Doubts;
 pub use erase::Erased;
 pub use events::EventRow;
 pub use file::{ArchivedFile, FileName, day_of};
 pub use instances::InstanceRow;
-pub use kind::{ACTIONS, AUDIT, EVENTS, Group, INSTANCES, KINDS, Kind, RECURRING_HISTORY};
+pub use kind::{
+    ACTIONS, AUDIT, BATCHES, EVENTS, Group, INSTANCES, KINDS, Kind, MEMBERS, PHASES, RECURRING_HISTORY, STEPS,
+};
 pub use occurrences::{OccurrenceRow, RetiredOccurrences};
 pub use read::{ArchivedExecution, EventsQuery};
 pub use retire::{Moving, RetireFault, Retired, Retirement, Retiring};

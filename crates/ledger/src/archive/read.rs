@@ -13,7 +13,7 @@ use super::actions::ActionRow;
 use super::events::EventRow;
 use super::file::ArchivedFile;
 use super::instances::{InstanceRow, unsigned};
-use super::kind::{ACTIONS, EVENTS, ID, INSTANCES, Kind, text};
+use super::kind::{ACTIONS, EVENTS, ID, INCARNATION, INSTANCES, Kind, integer, text};
 use super::limits::{CONCURRENT_FILES, READ_TRIES};
 use super::row::ArchivedRow;
 use super::store::{ArchiveFault, ArchiveStore, ListedKind};
@@ -70,12 +70,27 @@ impl ArchiveStore {
     /// # Errors
     /// `Unavailable`, `Corrupt`.
     pub async fn action(&self, scope: &Scope, id: &str) -> Result<Option<Action>, ArchiveFault> {
-        let rows = decoded::<ActionRow>(self.find(scope, &ACTIONS, id, |_| true).await?)?;
-        let Some(row) = rows.into_iter().max_by_key(|row| (row.incarnation, row.revision)) else {
-            return Ok(None);
-        };
+        let Some(row) = self.latest::<ActionRow>(scope, &ACTIONS, id).await?.pop() else { return Ok(None) };
         let unreadable = |error: serde_json::Error| StorageError::corrupt(ACTIONS.name, error);
         Ok(Some(row.action().map_err(unreadable)?))
+    }
+
+    /// The rows of what has an id and was made last, in the order of their keys, each as it was last.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Corrupt`.
+    pub async fn latest<R: ArchivedRow>(
+        &self,
+        scope: &Scope,
+        kind: &'static Kind,
+        id: &str,
+    ) -> Result<Vec<R>, ArchiveFault> {
+        let mut rows = self.find(scope, kind, id, |_| true).await?;
+        let last = rows.iter().map(|row| integer(row, INCARNATION)).max();
+        rows.retain(|row| Some(integer(row, INCARNATION)) == last);
+        kind.sort(&mut rows);
+        kind.deduplicate(&mut rows);
+        decoded(rows)
     }
 
     /// Events of one execution, ascending, and whether there are more.

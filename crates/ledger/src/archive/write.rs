@@ -50,6 +50,25 @@ impl ArchiveStore {
         outcome
     }
 
+    /// Writes rows of a scope, durably when it returns. The same rows may be written again.
+    ///
+    /// # Errors
+    /// Those of the object store and of the store. Whether rows are there is unknown then.
+    pub async fn keep(
+        &self,
+        scope: &Scope,
+        rows: Vec<(&'static Kind, Vec<Cell>)>,
+    ) -> Result<(), ArchiveFault> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut kinds: BTreeMap<&'static str, Rows> = BTreeMap::new();
+        for (kind, row) in rows {
+            kinds.entry(kind.name).or_default().push(row);
+        }
+        self.write(Sorted::from([(scope.clone(), kinds)])).await
+    }
+
     async fn try_write(&self, sorted: Sorted) -> Result<(), ArchiveFault> {
         for (scope, mut kinds) in sorted {
             let erased = self.erasures(&scope).await?;

@@ -20,7 +20,8 @@ pub async fn get(tenant: Tenant) -> Result<Json<ArchiveSummary>, Refusal> {
 }
 
 /// Erases all archived rows of an id that have ended by now: of an instance its row and its events, of an action its row, of a
-/// recurring action its history. What is still in the store stays there; delete it first, and erase it then. Repeating it is safe.
+/// recurring action its history, of a batch all its rows. What is still in the store stays there; delete it first, and erase it
+/// then. Repeating it is safe.
 #[utoipa::path(delete, path = "/v1/archive/{of}/{id}", tag = "archive", params(
     ("of" = ArchivedGroup, Path, description = "What the id is the id of"),
     ("id" = String, Path, description = "The id"), ScopeParameters,
@@ -72,5 +73,6 @@ fn shown(group: Group) -> ArchivedGroup {
         Group::Actions => ArchivedGroup::Actions,
         Group::Recurring => ArchivedGroup::Recurring,
         Group::Audit => ArchivedGroup::Audit,
+        Group::Batches => ArchivedGroup::Batches,
     }
 }

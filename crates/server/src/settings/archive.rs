@@ -30,15 +30,18 @@ pub struct ArchiveSettings {
     pub keep_recurring_days: Option<u32>,
     /// The same for the audit log.
     pub keep_audit_days: Option<u32>,
+    /// The same for batches of runbooks.
+    pub keep_batches_days: Option<u32>,
 }
 
 impl ArchiveSettings {
     /// The groups with a time of their own: setting, group, days.
-    fn own_days(&self) -> [(&'static str, Group, Option<u32>); 3] {
+    fn own_days(&self) -> [(&'static str, Group, Option<u32>); 4] {
         [
             ("archive.keep_actions_days", Group::Actions, self.keep_actions_days),
             ("archive.keep_recurring_days", Group::Recurring, self.keep_recurring_days),
             ("archive.keep_audit_days", Group::Audit, self.keep_audit_days),
+            ("archive.keep_batches_days", Group::Batches, self.keep_batches_days),
         ]
     }
 }

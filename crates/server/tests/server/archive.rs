@@ -6,6 +6,7 @@ use std::time::Duration;
 use segno::clock::{Clock as _, SystemClock};
 use segno::runtime::{Archive as _, ArchiveBatch};
 use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite};
+use segno_actions::functions::FunctionsBuilder;
 use segno_api::ClientError;
 use segno_api::action::{Action, CreateAction, OnRestart};
 use segno_api::archive::ArchivedGroup;
@@ -23,14 +24,14 @@ use segno_testkit::clock::VirtualClock;
 use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
 
 /// A server whose retention removes everything that has ended, once its clock has gone on.
-struct Archiving {
-    stand: Stand,
-    clock: Arc<VirtualClock>,
+pub struct Archiving {
+    pub stand: Stand,
+    pub clock: Arc<VirtualClock>,
     objects: Stores,
-    client: Client,
+    pub client: Client,
 }
 
-fn archiving(mode: Authentication) -> Settings {
+pub fn archiving(mode: Authentication) -> Settings {
     let mut settings = settings(mode);
     settings.archive.enabled = true;
     settings.retention.finished_count = Some(0);
@@ -43,12 +44,19 @@ impl Archiving {
     }
 
     async fn with(settings: Settings) -> Self {
+        Self::with_functions(settings, samples::functions).await
+    }
+
+    pub async fn with_functions(
+        settings: Settings,
+        functions: fn(FunctionsBuilder) -> FunctionsBuilder,
+    ) -> Self {
         let clock = VirtualClock::new();
         let ground = Ground::on_clock(clock.clone());
         let objects = Stores::in_memory();
         let builder = Server::builder(ground.store.clone(), settings).clock(clock.clone());
         let builder = builder.ledger(objects.clone()).registry(samples::registry());
-        let stand = Stand::begun(builder.functions(samples::functions), &ground).await;
+        let stand = Stand::begun(builder.functions(functions), &ground).await;
         let client = stand.client();
         Archiving { stand, clock, objects, client }
     }
@@ -80,7 +88,7 @@ impl Archiving {
         .await;
     }
 
-    async fn until(&self, is_so: impl AsyncFn() -> bool) {
+    pub async fn until(&self, is_so: impl AsyncFn() -> bool) {
         let wait = async {
             while !is_so().await {
                 crate::stand::look_again().await;
@@ -95,7 +103,7 @@ impl Archiving {
         ArchiveStore::new(self.objects.ledger.clone(), store, self.clock.clone())
     }
 
-    async fn rows(&self, text: &str) -> Vec<String> {
+    pub async fn rows(&self, text: &str) -> Vec<String> {
         let query = SqlQuery { query: Some(text.to_owned()), ..SqlQuery::default() };
         let answer = self.client.sql(&query).await.unwrap_or_else(|error| panic!("{text}: {error}"));
         let row =
@@ -104,7 +112,7 @@ impl Archiving {
     }
 }
 
-fn code(outcome: Result<impl std::fmt::Debug, ClientError>) -> String {
+pub fn code(outcome: Result<impl std::fmt::Debug, ClientError>) -> String {
     match outcome {
         Err(ClientError::Problem(problem)) => problem.code,
         other => panic!("{other:?}"),
@@ -133,7 +141,20 @@ async fn what_retention_moves_is_shown_as_before_and_says_so() {
     assert_eq!(code(client.history("a/b", Some(2), 0).await), "not-found");
     let summary = client.archive().await.unwrap();
     let kinds: Vec<&str> = summary.kinds.iter().map(|kind| kind.kind.as_str()).collect();
-    assert_eq!(kinds, ["actions", "audit", "events", "instances", "recurring_history"]);
+    assert_eq!(
+        kinds,
+        [
+            "actions",
+            "audit",
+            "batches",
+            "events",
+            "instances",
+            "members",
+            "phases",
+            "recurring_history",
+            "steps",
+        ]
+    );
     let is_there = |kind: &&segno_api::archive::ArchivedKind| ["events", "instances"].contains(&&*kind.kind);
     let there: Vec<_> = summary.kinds.iter().filter(is_there).collect();
     assert!(there.iter().all(|kind| kind.files > 0 && kind.oldest_day.is_some()));
@@ -223,7 +244,7 @@ async fn queries_answer_the_same_before_and_after_retention() {
 }
 
 /// Records of some kinds that are in the store.
-async fn live(world: &Archiving, kinds: &[&str]) -> Vec<Record> {
+pub async fn live(world: &Archiving, kinds: &[&str]) -> Vec<Record> {
     let mut found = Vec::new();
     for kind in kinds {
         let request = ListRecords { kind, limit: 1_000, ..ListRecords::default() };
@@ -233,7 +254,7 @@ async fn live(world: &Archiving, kinds: &[&str]) -> Vec<Record> {
 }
 
 /// Puts records back as a node leaves them that is killed after it has archived them.
-async fn put_back(world: &Archiving, records: Vec<Record>) {
+pub async fn put_back(world: &Archiving, records: Vec<Record>) {
     let put = |record: Record| RecordWrite::Put {
         kind: record.kind,
         id: record.id,

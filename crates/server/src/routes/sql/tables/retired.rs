@@ -46,8 +46,11 @@ pub struct Retired {
     /// for another order.
     pub newest_first: Option<&'static str>,
     /// The fields of a row, as the listing has them.
-    pub show: fn(&Tenant, Shown<'_>) -> Result<Fields, Refusal>,
+    pub show: Show,
 }
+
+/// Makes the fields of a row.
+pub type Show = fn(&Tenant, Shown<'_>) -> Result<Fields, Refusal>;
 
 /// A row that is to be shown.
 pub struct Shown<'a> {

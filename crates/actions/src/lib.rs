@@ -7,6 +7,7 @@ mod ended;
 pub mod free_text;
 pub mod functions;
 pub mod hooks;
+mod keep;
 mod listed;
 pub mod listing;
 pub mod moment;
@@ -22,6 +23,7 @@ pub mod telemetry;
 pub mod template;
 
 pub use assembly::MadeFor;
+pub use keep::Keep;
 pub use listed::{Listed, Unreadable};
 pub use options::ActionOptions;
 pub use target::{OrchestrationName, Target};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use segno::clock::duration_ms;
+
 use crate::action::KEEP_FINISHED;
+use crate::keep::Keep;
 
 /// Settings of actions and recurring actions, and of the loop that fires them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct ActionOptions {
     pub keep_finished: Duration,
     /// How long it is kept what became of each occurrence.
     pub keep_history: Duration,
+    /// Whether what has ended stays after that until it is archived.
+    pub retires: bool,
     /// Shortest time between two occurrences of a recurring action.
     pub min_interval: Duration,
     /// Most recurring actions of a namespace and tenant.
@@ -35,8 +40,21 @@ impl Default for ActionOptions {
             missed_after: Duration::from_secs(60),
             keep_finished: KEEP_FINISHED,
             keep_history: 7 * DAY,
+            retires: false,
             min_interval: Duration::from_secs(1),
             max_recurring_per_tenant: 10_000,
         }
+    }
+}
+
+impl ActionOptions {
+    /// How long actions that have ended are kept, and what becomes of them then.
+    pub fn finished(&self) -> Keep {
+        Keep::of_parts(duration_ms(self.keep_finished), self.retires)
+    }
+
+    /// How long histories are kept, and what becomes of them then.
+    pub fn history(&self) -> Keep {
+        Keep::of_parts(duration_ms(self.keep_history), self.retires)
     }
 }

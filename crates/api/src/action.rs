@@ -133,6 +133,9 @@ pub struct Action {
     /// What is left out here and why: a result that does not fit into the record of an action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether it is in the archive: its time in the store is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
 }
 
 /// An action to be made.

@@ -30,6 +30,44 @@ pub struct ArchivedKind {
     pub newest_day: Option<String>,
 }
 
+/// What ids in the archive are ids of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArchivedGroup {
+    /// Instances, with their events.
+    Instances,
+    /// Actions.
+    Actions,
+    /// Recurring actions, with their histories.
+    Recurring,
+    /// Entries of the audit log.
+    Audit,
+    /// Batches of runbooks, with their members, phases and steps.
+    Batches,
+}
+
+impl ArchivedGroup {
+    /// All of them.
+    pub const ALL: [ArchivedGroup; 5] = [
+        ArchivedGroup::Instances,
+        ArchivedGroup::Actions,
+        ArchivedGroup::Recurring,
+        ArchivedGroup::Audit,
+        ArchivedGroup::Batches,
+    ];
+
+    /// Its name, as in paths.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ArchivedGroup::Instances => "instances",
+            ArchivedGroup::Actions => "actions",
+            ArchivedGroup::Recurring => "recurring",
+            ArchivedGroup::Audit => "audit",
+            ArchivedGroup::Batches => "batches",
+        }
+    }
+}
+
 /// What an erasure removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Erased {
@@ -37,4 +75,7 @@ pub struct Erased {
     pub rows: u64,
     /// Files that were rewritten or removed.
     pub files: u64,
+    /// Of the archive of a tenant: what the caller may not erase, so that it is still there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<ArchivedGroup>,
 }

@@ -38,10 +38,27 @@ pub const ARCHIVE_FAILING: &str = "segno_archive_failing";
 pub const ARCHIVE_FILES_MERGED: &str = "segno_archive_files_merged_total";
 /// Counter: files of the archive that its own retention removed.
 pub const ARCHIVE_FILES_EXPIRED: &str = "segno_archive_files_expired_total";
+/// Counter: times at which records whose time was over could not be archived or removed.
+pub const ARCHIVE_RETIRE_FAILURES: &str = "segno_archive_retire_failures_total";
+/// Counter: records that stay in the store, because what they have cannot be read.
+pub const ARCHIVE_RECORDS_KEPT: &str = "segno_archive_records_kept_total";
 /// Counter: times at which files of the archive could not be merged or removed.
 pub const ARCHIVE_UPKEEP_FAILURES: &str = "segno_archive_upkeep_failures_total";
 
-const ARCHIVE_KINDS: MetricLabel = MetricLabel::new("kind", &["events", "instances"]);
+const ARCHIVE_KINDS: MetricLabel = MetricLabel::new(
+    "kind",
+    &[
+        "actions",
+        "audit",
+        "batches",
+        "events",
+        "instances",
+        "members",
+        "phases",
+        "recurring_history",
+        "steps",
+    ],
+);
 
 /// Gauge: scopes that this node could not drive at its last try.
 pub const SCOPES_STUCK: &str = "segno_ledger_scopes_stuck";
@@ -89,6 +106,16 @@ pub const METRICS: &[Metric] = &[
         ARCHIVE_UPKEEP_FAILURES,
         &[],
         "Times at which files of the archive could not be merged or removed.",
+    ),
+    Metric::counter(
+        ARCHIVE_RETIRE_FAILURES,
+        &[],
+        "Times at which records whose time was over could not be archived or removed.",
+    ),
+    Metric::counter(
+        ARCHIVE_RECORDS_KEPT,
+        &[],
+        "Records that stay in the store because what they have cannot be read.",
     ),
     Metric::gauge(FOLD_LAG_SECONDS, &[], "Seconds for which the oldest event has waited to be folded."),
     Metric::gauge(SCOPES_STUCK, &[], "Ledgers that this node could not drive at its last try."),

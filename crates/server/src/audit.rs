@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use segno::clock::{self, Clock};
 use segno::ids::IdSource;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
-use segno_actions::{Listed, Unreadable, free_text};
+use segno_actions::{Keep, Listed, Unreadable, free_text};
 use segno_api::audit::AuditEntry;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -29,7 +29,7 @@ use crate::scope::Scope;
 use crate::telemetry::{AUDIT_DROPPED, AUDIT_FAILURES, AUDIT_SKIPPED};
 
 /// Kind of the records.
-const KIND: &str = "segno.audit";
+pub(crate) const KIND: &str = "segno.audit";
 
 /// Entries that wait for their commit.
 const MAX_WAITING: usize = 4_096;
@@ -53,15 +53,15 @@ const MAX_REASON_BYTES: usize = 1_000;
 const WARNING: HeaderName = HeaderName::from_static("segno-warning");
 
 #[derive(Serialize, Deserialize)]
-struct StoredEntry {
-    at_ms: u64,
-    key: Option<String>,
-    operation: String,
-    path: String,
-    status: u16,
-    request_id: String,
+pub(crate) struct StoredEntry {
+    pub(crate) at_ms: u64,
+    pub(crate) key: Option<String>,
+    pub(crate) operation: String,
+    pub(crate) path: String,
+    pub(crate) status: u16,
+    pub(crate) request_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 struct Waiting {
@@ -74,7 +74,7 @@ struct Waiting {
 pub struct AuditLog {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
-    retention: Duration,
+    keep: Keep,
     /// Entries so far: tells those of one millisecond apart.
     count: AtomicU64,
     queue: mpsc::Sender<Waiting>,
@@ -163,22 +163,10 @@ enum Entered {
 
 impl AuditLog {
     /// A log in a store. Its task ends when the log is dropped.
-    pub fn start(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn IdSource>,
-        retention: Duration,
-    ) -> Self {
+    pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, keep: Keep) -> Self {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
         tokio::spawn(write_down(store, clock.clone(), waiting));
-        AuditLog {
-            clock,
-            ids,
-            retention,
-            count: AtomicU64::new(0),
-            queue,
-            refusals: RefusalBudget::default(),
-        }
+        AuditLog { clock, ids, keep, count: AtomicU64::new(0), queue, refusals: RefusalBudget::default() }
     }
 
     /// Enters a refused request, within the bounds of its key.
@@ -245,8 +233,8 @@ impl AuditLog {
             kind: KIND.to_owned(),
             id: entry_id(scope, entry.at_ms, number, &unique),
             expect: Expect::Anything,
-            due_at_ms: None,
-            time_to_live: Some(self.retention),
+            due_at_ms: self.keep.due_at_ms(timestamp(entry.at_ms)),
+            time_to_live: self.keep.life(),
             body: serde_json::to_vec(entry).unwrap_or_default().into(),
         }
     }
@@ -277,20 +265,25 @@ pub async fn list(
             Ok(entry) => entry,
             Err(error) => return Some(Listed::Unreadable(Unreadable { id, reason: error.to_string() })),
         };
-        Some(Listed::Readable(AuditEntry {
-            id,
-            at: timestamp(entry.at_ms),
-            key: entry.key,
-            operation: entry.operation,
-            path: entry.path,
-            namespace: scope.namespace().to_owned(),
-            tenant: scope.tenant().to_owned(),
-            status: entry.status,
-            request_id: entry.request_id,
-            reason: entry.reason,
-        }))
+        Some(Listed::Readable(shown(scope, id, entry)))
     });
     Ok(entries.collect())
+}
+
+/// An entry as callers see it.
+pub(crate) fn shown(scope: &Scope, id: String, entry: StoredEntry) -> AuditEntry {
+    AuditEntry {
+        id,
+        at: timestamp(entry.at_ms),
+        key: entry.key,
+        operation: entry.operation,
+        path: entry.path,
+        namespace: scope.namespace().to_owned(),
+        tenant: scope.tenant().to_owned(),
+        status: entry.status,
+        request_id: entry.request_id,
+        reason: entry.reason,
+    }
 }
 
 /// Ids ascend from new to old, so that a listing by id begins with the newest.

@@ -16,6 +16,8 @@
 //! | `idempotency` | a request that is sent again |
 //! | `incarnation` | which processes are alive |
 //! | `audit` | who changed what |
+//! | `archiving` | what a node does for the archive |
+//! | `audit_archive`, `batch_archive` | how entries of the audit log and batches get into the archive |
 //! | `bus` | the message bus of the settings |
 //! | `refused` | refused requests in the audit log, within bounds |
 //! | `bucket` | so many requests a second |
@@ -40,7 +42,10 @@
 
 mod access;
 mod app;
+mod archiving;
 mod audit;
+mod audit_archive;
+mod batch_archive;
 mod body_scope;
 mod bucket;
 mod bus;

@@ -19,7 +19,7 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
-use segno_ledger::archive::{ArchiveStore, Upkeep as ArchiveUpkeep};
+use segno_ledger::archive::ArchiveStore;
 use segno_ledger::drive as ledger_drive;
 use segno_ledger::drive::{Ledger, LedgerOptions, TokenIssuer};
 use segno_ledger::objects::Stores;
@@ -33,7 +33,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{KeyStore, SessionStore};
 use crate::app::{App, AppState, ResourceParts};
+use crate::archiving;
 use crate::audit::AuditLog;
+use crate::batch_archive::BatchArchiver;
 use crate::bus::NodeBus;
 use crate::detached::Detached;
 use crate::events::{BatchAnnouncer, Hub, HubAnnouncer, Observers, Relay};
@@ -333,10 +335,8 @@ impl ServerBuilder {
             Ledger::new(tracked.clone(), stores, options)
         });
         if self.settings.has(Role::Orchestrator) {
-            if let Some(archive) = archive.clone() {
-                let upkeep = ArchiveUpkeep::new(archive, self.clock.clone(), self.settings.archive_upkeep());
-                background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
-            }
+            let places = (&self.store, &self.clock);
+            background.extend(archiving::start(archive.as_ref(), places, &self.settings, &stopping));
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
             let services = Services {
                 store: self.store.clone(),
@@ -352,6 +352,13 @@ impl ServerBuilder {
                 background.push(tokio::spawn(edge.run(stopping.clone().cancelled_owned())));
             }
             let upkeep = Upkeep::new(services.clone());
+            let upkeep = match archive.clone() {
+                Some(archive) => {
+                    let runbooks = Runbooks::new(self.store.clone(), zones.clone());
+                    upkeep.archive(Arc::new(BatchArchiver { runbooks, archive }))
+                }
+                None => upkeep,
+            };
             background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             let (clock, lease) = (self.clock.clone(), services.options.lease);
             let queried = Runbooks::new(self.store.clone(), zones.clone());
@@ -395,7 +402,7 @@ impl ServerBuilder {
                 .build()?;
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
-        let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
+        let keep_audit = self.settings.keep_audit();
         let client = Client::builder(tracked.clone()).ids(self.ids.clone()).build();
         let calls = RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client.clone());
         let csv_directory = self.settings.runbooks.csv_directory.clone();
@@ -433,7 +440,7 @@ impl ServerBuilder {
         };
         let detached = Arc::new(Detached::new(self.settings.server.max_connections));
         let app: App = Arc::new(AppState {
-            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
+            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), keep_audit),
             idempotency: Idempotency::new(self.store, self.clock.clone(), incarnation, detached.clone()),
             detached,
             streams: OpenRequests::streams(&self.settings.server),

@@ -440,7 +440,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One action. What came in over HTTP is shown to callers that may change it. */
+        /** One action, from the archive if it is no longer in the store. What came in over HTTP is shown to callers that may change it. */
         get: {
             parameters: {
                 query?: {
@@ -774,7 +774,10 @@ export interface paths {
         };
         put?: never;
         post?: never;
-        /** Erases the archive of the tenant: all that has ended by now. Repeating it is safe. */
+        /**
+         * Erases the archive of the tenant: all that has ended by now. Repeating it is safe. It needs an administrator's key. The audit
+         *     log of the tenant stays, unless the key has a grant for every namespace and tenant, as reading it needs one, too.
+         */
         delete: {
             parameters: {
                 query?: {
@@ -822,7 +825,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/archive/instances/{id}": {
+    "/v1/archive/{of}/{id}": {
         parameters: {
             query?: never;
             header?: never;
@@ -833,8 +836,9 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Erases all archived rows of an instance that have ended by now: its row and its events. An instance that is still in the
-         *     store stays there; delete it first, and erase it then. Repeating it is safe.
+         * Erases all archived rows of an id that have ended by now: of an instance its row and its events, of an action its row, of a
+         *     recurring action its history, of a batch all its rows. What is still in the store stays there; delete it first, and erase it
+         *     then. Repeating it is safe.
          */
         delete: {
             parameters: {
@@ -846,7 +850,9 @@ export interface paths {
                 };
                 header?: never;
                 path: {
-                    /** @description Id of the instance */
+                    /** @description What the id is the id of */
+                    of: components["schemas"]["ArchivedGroup"];
+                    /** @description The id */
                     id: string;
                 };
                 cookie?: never;
@@ -10959,6 +10965,8 @@ export interface components {
         };
         /** @description An action. */
         Action: {
+            /** @description Whether it is in the archive: its time in the store is over. */
+            archived?: boolean;
             /**
              * Format: date-time
              * @description When it was made.
@@ -11067,6 +11075,11 @@ export interface components {
             /** @description Kinds of rows, by name. */
             kinds: components["schemas"]["ArchivedKind"][];
         };
+        /**
+         * @description What ids in the archive are ids of.
+         * @enum {string}
+         */
+        ArchivedGroup: "instances" | "actions" | "recurring" | "audit" | "batches";
         /** @description The files of one kind. */
         ArchivedKind: {
             /**
@@ -11406,6 +11419,8 @@ export interface components {
         };
         /** @description A batch. */
         Batch: {
+            /** @description Whether it is in the archive: its time in the store is over. */
+            archived?: boolean;
             /**
              * Format: date-time
              * @description Reference time of the phases; absent in a batch that is advanced by hand.
@@ -12462,6 +12477,8 @@ export interface components {
              * @description Files that were rewritten or removed.
              */
             files: number;
+            /** @description Of the archive of a tenant: what the caller may not erase, so that it is still there. */
+            kept?: components["schemas"]["ArchivedGroup"][];
             /**
              * Format: int64
              * @description Rows that are gone; 0 where whole files were removed unread.

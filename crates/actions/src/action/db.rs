@@ -12,10 +12,11 @@ use uuid::Uuid;
 use super::error::ActionError;
 use super::model::{Action, ActionStatus, OnRestart};
 use super::record::{
-    ACTION_KIND, ACTION_RUN_KIND, LISTING, RUNNING, StoredAction, decode, place_of, record_id,
-    running_place_of,
+    ACTION_KIND, ACTION_RETIRE_KIND, ACTION_RUN_KIND, LISTING, RUNNING, StoredAction, decode, place_of,
+    record_id, running_place_of,
 };
 use crate::functions::{RECOVERED, Scope};
+use crate::keep::Keep;
 use crate::listed::Listed;
 use crate::listing::Place;
 use crate::moment::{due_ms, timestamp};
@@ -38,14 +39,14 @@ pub struct ActionDb {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     scope: Scope,
-    keep_finished: Duration,
+    keep_finished: Keep,
 }
 
 impl ActionDb {
     /// The actions of the default namespace and tenant.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let (clock, scope) = (SystemClock::shared(), Scope::default());
-        ActionDb { store, clock, scope, keep_finished: KEEP_FINISHED }
+        ActionDb { store, clock, scope, keep_finished: Keep::Expire(KEEP_FINISHED) }
     }
 
     /// Those of another namespace and tenant.
@@ -64,8 +65,8 @@ impl ActionDb {
 
     /// How long actions that have ended are kept.
     #[must_use]
-    pub fn keep_finished(mut self, keep: Duration) -> Self {
-        self.keep_finished = keep;
+    pub fn keep_finished(mut self, keep: impl Into<Keep>) -> Self {
+        self.keep_finished = keep.into();
         self
     }
 
@@ -77,7 +78,7 @@ impl ActionDb {
         action.check()?;
         action.check_input()?;
         action.check_size(&self.scope)?;
-        let writes = action.writes(&self.scope, Expect::Absent, Some(self.keep_finished))?;
+        let writes = action.writes(&self.scope, Expect::Absent, self.keep_finished)?;
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 Err(ActionError::Exists { what: "an action", id: action.id.to_string() })
@@ -153,7 +154,7 @@ impl ActionDb {
     /// The writes that put an action in the place of the version that was read.
     fn replacement(&self, stored: &StoredAction) -> Result<Vec<RecordWrite>, ActionError> {
         let expect = Expect::Version(stored.version);
-        stored.action.writes(&stored.scope, expect, Some(self.keep_finished))
+        stored.action.writes(&stored.scope, expect, self.keep_finished)
     }
 
     async fn commit(&self, batch: RecordBatch) -> Result<bool, ActionError> {
@@ -172,7 +173,7 @@ impl ActionDb {
         let id = record_id(&self.scope, id);
         let record = self.store.get_record(ACTION_KIND, &id).await?;
         let place = record.as_ref().and_then(place_of);
-        let mut writes: Vec<RecordWrite> = [ACTION_KIND, ACTION_RUN_KIND]
+        let mut writes: Vec<RecordWrite> = [ACTION_KIND, ACTION_RUN_KIND, ACTION_RETIRE_KIND]
             .map(|kind| RecordWrite::Delete {
                 kind: kind.to_owned(),
                 id: id.clone(),

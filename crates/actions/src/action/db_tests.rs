@@ -10,7 +10,9 @@ use segno::store::{DueRecords, Expect, RecordBatch, RecordWrite, Records};
 use uuid::Uuid;
 
 use super::record::{ACTION_KIND, ACTION_RUN_KIND};
-use super::{Action, ActionDb, ActionError, ActionStatus, ActionTrigger, MAX_RANGE_DUE, OnRestart};
+use super::{
+    Action, ActionDb, ActionError, ActionStatus, ActionTrigger, KEEP_FINISHED, MAX_RANGE_DUE, OnRestart,
+};
 use crate::functions::Scope;
 use crate::listed::Listed;
 use crate::listing::Place;
@@ -317,7 +319,8 @@ async fn what_was_stored_before_there_was_an_index_is_listed() {
     let world = World::new();
     let old = |number, ago| Action { created_at: world.ago(ago), ..world.running(number, world.now) };
     for (number, ago) in [(1, 20), (2, 10), (3, 30)] {
-        let writes = old(number, ago).writes(&Scope::default(), Expect::Absent, None).unwrap();
+        let writes =
+            old(number, ago).writes(&Scope::default(), Expect::Absent, KEEP_FINISHED.into()).unwrap();
         let is_old = |write: &RecordWrite| match write {
             RecordWrite::Put { kind, .. } | RecordWrite::Delete { kind, .. } => {
                 [ACTION_KIND, ACTION_RUN_KIND].contains(&kind.as_str())
@@ -346,7 +349,7 @@ async fn an_action_ends_however_large_its_result_is() {
     let large =
         |bytes: usize| serde_json::from_str::<Payload>(&format!("\"{}\"", "x".repeat(bytes))).unwrap();
     let action = Action { tool_input: large(7_900_000), ..world.action(1, world.now) };
-    let writes = action.writes(&Scope::default(), Expect::Absent, None).unwrap();
+    let writes = action.writes(&Scope::default(), Expect::Absent, KEEP_FINISHED.into()).unwrap();
     world.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
     let (id, recurs) = (action.id, Some(Duration::from_secs(60)));
     world.db.update_recurrence(id, recurs).await.unwrap();

@@ -21,4 +21,4 @@ pub(crate) mod settle;
 pub use db::{ActionDb, KEEP_FINISHED, MAX_RANGE_DUE};
 pub use error::ActionError;
 pub use model::{Action, ActionStatus, ActionTrigger, OnRestart};
-pub use record::{ACTION_KIND, ACTION_RUN_KIND, StoredAction};
+pub use record::{ACTION_KIND, ACTION_RETIRE_KIND, ACTION_RUN_KIND, StoredAction};

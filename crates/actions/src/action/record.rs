@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | `segno.action` | `namespace/tenant/uuid` | its time, while it is pending | the action, as JSON |
 //! | `segno.action-run` | the same | when a node should look after it | that the action runs |
+//! | `segno.action-retire` | the same | when it is to be archived | that the action has ended |
 //! | `segno.action-order` | `namespace/tenant/` and its [place](crate::listing::Place) | | nothing: the listing, newest first |
 //! | `segno.action-running` | the same | | nothing: the listing of those that run |
 //! | `segno.action-order-built`, `segno.action-running-built` | `namespace/tenant/` | | nothing: that the listing is complete |
@@ -23,6 +24,7 @@ use uuid::Uuid;
 use super::error::ActionError;
 use super::model::{Action, ActionStatus};
 use crate::functions::{Namespace, Scope, Tenant};
+use crate::keep::Keep;
 use crate::listing::{Index, Place};
 use crate::moment::due_ms;
 
@@ -31,6 +33,9 @@ pub const ACTION_KIND: &str = "segno.action";
 
 /// Kind of the records that say that an action runs.
 pub const ACTION_RUN_KIND: &str = "segno.action-run";
+
+/// Kind of the records that say when an action that has ended is to be archived.
+pub const ACTION_RETIRE_KIND: &str = "segno.action-retire";
 
 /// The form in which actions are stored.
 const FORMAT: u32 = 1;
@@ -72,6 +77,28 @@ pub struct StoredAction {
     pub version: u64,
     /// The action.
     pub action: Action,
+}
+
+impl StoredAction {
+    /// Reads the record of an action.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable`.
+    pub fn read(record: &Record) -> Result<Self, ActionError> {
+        decode(record)
+    }
+
+    /// The writes that remove it, on condition that it is as it was read.
+    pub fn removal(&self) -> Vec<RecordWrite> {
+        let delete = RecordWrite::Delete {
+            kind: ACTION_KIND.to_owned(),
+            id: record_id(&self.scope, self.action.id),
+            expect: Expect::Version(self.version),
+        };
+        let place = self.action.place();
+        let indexes = [LISTING, RUNNING].map(|index| index.delete(&self.scope, place));
+        std::iter::once(delete).chain(indexes).collect()
+    }
 }
 
 /// The id of an action's records.
@@ -172,9 +199,10 @@ impl Action {
         &self,
         scope: &Scope,
         expect: Expect,
-        keep_finished: Option<Duration>,
+        keep: Keep,
     ) -> Result<Vec<RecordWrite>, ActionError> {
-        let life = keep_finished.filter(|_| self.status.is_final());
+        let keep = Some(keep).filter(|_| self.status.is_final());
+        let life = keep.and_then(Keep::life);
         let (is_new, runs) = (expect == Expect::Absent, self.status == ActionStatus::Running);
         let mut writes = vec![put(scope, self, expect, life)?, self.run_write(scope)];
         // What begins to run is listed already.
@@ -184,6 +212,16 @@ impl Action {
         match runs {
             true => writes.push(RUNNING.put(scope, self.place(), None)),
             false => writes.push(RUNNING.delete(scope, self.place())),
+        }
+        if let Some(due_at_ms) = keep.and_then(|keep| keep.due_at_ms(self.updated_at)) {
+            writes.push(RecordWrite::Put {
+                kind: ACTION_RETIRE_KIND.to_owned(),
+                id: record_id(scope, self.id),
+                expect: Expect::Anything,
+                due_at_ms: Some(due_at_ms),
+                time_to_live: None,
+                body: bytes::Bytes::new(),
+            });
         }
         Ok(writes)
     }

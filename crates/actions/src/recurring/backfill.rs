@@ -166,7 +166,7 @@ impl RecurringActions {
             plan.conclude(&*self.store, before, &action, now).await?;
             let ended: Vec<_> =
                 plan.entries().filter(|entry| entry.decision == Decision::Disabled).cloned().collect();
-            let batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
+            let batch = plan.into_batch(&action, stored.version, self.options.history())?;
             match self.store.commit_records(batch).await {
                 Ok(_) => {
                     ended.iter().for_each(|entry| entry.tell(&action.id));

@@ -119,7 +119,7 @@ impl RecurringActions {
         }
         plan.conclude(&*self.store, stored.action.before(), action, self.now()).await?;
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
-        let mut batch = plan.into_batch(action, stored.version, self.options.keep_history)?;
+        let mut batch = plan.into_batch(action, stored.version, self.options.history())?;
         batch.writes.extend(named::renamed(&stored.action, action));
         match self.store.commit_records(batch).await {
             Ok(_) => {

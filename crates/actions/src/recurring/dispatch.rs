@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use segno::client::StartCall;
-use segno::clock::duration_ms;
 use segno::store::{ErrorKind, OrchestratorMessage, Store};
 use segno::{Client, Payload};
 use serde::Serialize;
@@ -125,7 +124,6 @@ impl Dispatcher<'_> {
     ) -> Result<StartCall<Payload>, ActionError> {
         let scope = action.scope();
 
-        let keep_ms = duration_ms(self.options.keep_history);
         let wanted = WantedStart {
             scope: &scope,
             target: action.target()?,
@@ -133,7 +131,7 @@ impl Dispatcher<'_> {
             key: action.start_key(time),
             trigger: Trigger::Schedule,
             gives_up_when_lost: false,
-            settle: settle(&action.id, time, keep_ms)?,
+            settle: settle(&action.id, time, self.options.history())?,
         };
         let start = wanted.start(self.client, self.functions).await?;
         Ok(start.label(RECURRING_LABEL, action.id.as_str()))

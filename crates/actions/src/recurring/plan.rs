@@ -15,6 +15,7 @@ use super::history::{Decision, HistoryEntry, SkipReason};
 use super::model::RecurringAction;
 use super::record::{RECURRING_HISTORY_KIND, history_id, history_prefix, readable_history};
 use crate::action::ActionError;
+use crate::keep::Keep;
 use crate::schedule::Schedule;
 
 /// What a change may end, as it was before.
@@ -120,7 +121,7 @@ impl Plan {
         self,
         action: &RecurringAction,
         version: u64,
-        keep_history: Duration,
+        keep_history: Keep,
     ) -> Result<RecordBatch, ActionError> {
         let mut writes = vec![action.write(Expect::Version(version))?];
         for entry in self.entries.values() {

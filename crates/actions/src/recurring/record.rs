@@ -3,7 +3,7 @@
 //! | kind | id | due | what |
 //! |---|---|---|---|
 //! | `segno.recurring` | `namespace/tenant/id` | when somebody has to look at it | the recurring action, as JSON |
-//! | `segno.recurring-history` | `namespace/tenant/id/` and the time, newest first | | what became of an occurrence, as JSON |
+//! | `segno.recurring-history` | `namespace/tenant/id/` and the time, newest first | when it is to be archived | what became of an occurrence, as JSON |
 //! | `segno.recurring-end` | `namespace/tenant/id/`, when it ended, `-` and a hash of the instance | at once | the [end](super::run_end) of a run that the action has not taken in yet, as JSON |
 //! | `segno.recurring-order` | `namespace/tenant/` and its [place](crate::listing::Place) | | nothing: the listing, newest first |
 //! | `segno.recurring-order-built` | `namespace/tenant/` | | nothing: that the listing is complete |
@@ -26,6 +26,7 @@ use super::model::RecurringAction;
 use super::run::Run;
 use crate::action::ActionError;
 use crate::functions::Scope;
+use crate::keep::Keep;
 use crate::listing::{Index, Place};
 use crate::moment::due_ms;
 
@@ -114,6 +115,16 @@ pub(crate) fn decode_history(record: &Record) -> Result<HistoryEntry, ActionErro
     read(record)
 }
 
+impl HistoryEntry {
+    /// Reads a record of a history.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable`.
+    pub fn read(record: &Record) -> Result<Self, ActionError> {
+        decode_history(record)
+    }
+}
+
 /// An entry of a history, unless it cannot be read: then it is as if there were none, so that one bad entry neither keeps a
 /// schedule from firing nor a call from ending. It is logged.
 pub(crate) fn readable_history(record: &Record) -> Option<HistoryEntry> {
@@ -193,11 +204,7 @@ impl RecurringAction {
     }
 
     /// The write that says what became of an occurrence.
-    pub(crate) fn history_write(
-        &self,
-        entry: &HistoryEntry,
-        keep: Duration,
-    ) -> Result<RecordWrite, ActionError> {
+    pub(crate) fn history_write(&self, entry: &HistoryEntry, keep: Keep) -> Result<RecordWrite, ActionError> {
         let id = history_id(&self.scope(), &self.id, entry.time);
         history_write(id, entry, Expect::Anything, keep)
     }
@@ -220,14 +227,14 @@ pub(crate) fn history_write(
     id: String,
     entry: &HistoryEntry,
     expect: Expect,
-    keep: Duration,
+    keep: Keep,
 ) -> Result<RecordWrite, ActionError> {
     Ok(RecordWrite::Put {
         kind: RECURRING_HISTORY_KIND.to_owned(),
         id,
         expect,
-        due_at_ms: None,
-        time_to_live: Some(keep),
+        due_at_ms: keep.due_at_ms(entry.ended_at.unwrap_or(entry.decided_at)),
+        time_to_live: keep.life(),
         body: write(entry)?,
     })
 }

@@ -85,7 +85,7 @@ impl RecurringActions {
                 instance: entry.instance,
             };
             let keep = self.options.keep_history;
-            let mut batch = plan.into_batch(&action, stored.version, keep)?;
+            let mut batch = plan.into_batch(&action, stored.version, self.options.history())?;
             batch.writes.push(run_write(known, &run, keep)?);
             match self.store.commit_records(batch).await {
                 Ok(_) => {

@@ -1,7 +1,5 @@
 //! The end of an occurrence's call, written down.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use jiff::Timestamp;
 use segno::Epilogue;
@@ -15,6 +13,7 @@ use super::run_end::RunEnd;
 use crate::action::ActionError;
 use crate::ended::{Ended, SUPERSEDED};
 use crate::functions::{CallEnd, FunctionError, Settle, SettleError, Settler};
+use crate::keep::Keep;
 use crate::moment::timestamp;
 use crate::telemetry;
 
@@ -31,11 +30,15 @@ struct OfOccurrence {
     time: Timestamp,
     /// How long it is kept what became of the occurrence.
     keep_ms: u64,
+    /// Whether that is archived then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    retires: bool,
 }
 
 /// What the call of an occurrence is made for.
-pub(super) fn settle(id: &str, time: Timestamp, keep_ms: u64) -> Result<Settle, FunctionError> {
-    Settle::new(SETTLE_KIND, id).with(&OfOccurrence { time, keep_ms })
+pub(super) fn settle(id: &str, time: Timestamp, keep: Keep) -> Result<Settle, FunctionError> {
+    let (keep_ms, retires) = keep.parts();
+    Settle::new(SETTLE_KIND, id).with(&OfOccurrence { time, keep_ms, retires })
 }
 
 /// The scheduled time of the occurrence that a call was made for.
@@ -55,7 +58,7 @@ impl Settler for OccurrenceSettler {
 }
 
 async fn epilogue(end: CallEnd<'_>) -> Result<Epilogue, ActionError> {
-    let OfOccurrence { time, keep_ms } = end.settle.data()?;
+    let OfOccurrence { time, keep_ms, retires } = end.settle.data()?;
     let (scope, instance, id) = (end.scope, end.instance, end.settle.id());
     let (ended, now) = (Ended::of(end.outcome), timestamp(end.now_ms));
     let record = end.store.get_record(RECURRING_HISTORY_KIND, &history_id(scope, id, time)).await?;
@@ -69,7 +72,7 @@ async fn epilogue(end: CallEnd<'_>) -> Result<Epilogue, ActionError> {
         if !entry.end(&ended, now) {
             return Ok(Epilogue::default());
         }
-        let (expect, keep) = (Expect::Version(record.version), Duration::from_millis(keep_ms));
+        let (expect, keep) = (Expect::Version(record.version), Keep::of_parts(keep_ms, retires));
         writes.push(history_write(record.id, &entry, expect, keep)?);
     }
     let error = match &ended {
@@ -154,7 +157,7 @@ mod tests {
     #[test]
     fn what_the_call_of_an_occurrence_is_made_for_is_stored_in_a_form_that_does_not_change() {
         let stored = r#"{"kind":"recurring","id":"7","time":"2026-02-10T14:00:00Z","keep_ms":5}"#;
-        let settle = settle("7", "2026-02-10T14:00:00Z".parse().unwrap(), 5).unwrap();
+        let settle = settle("7", "2026-02-10T14:00:00Z".parse().unwrap(), Keep::of_parts(5, false)).unwrap();
         assert_eq!(serde_json::to_string(&settle).unwrap(), stored);
     }
 }

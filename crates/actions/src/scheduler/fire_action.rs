@@ -1,6 +1,5 @@
 //! An action whose time has come: one commit says that it runs and starts its call.
 
-use segno::clock::duration_ms;
 use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
 use super::lane::LaneError;
@@ -59,7 +58,6 @@ impl Scheduler {
     async fn start_of(&self, stored: &StoredAction) -> Result<OrchestratorMessage, ActionError> {
         let (scope, action) = (&stored.scope, &stored.action);
 
-        let keep_ms = duration_ms(self.options.keep_finished);
         let wanted = WantedStart {
             scope,
             target: action.target()?,
@@ -70,7 +68,7 @@ impl Scheduler {
                 ActionTrigger::Webhook { .. } => Trigger::Hook,
             },
             gives_up_when_lost: action.on_restart == OnRestart::Fail,
-            settle: settle(action.id, keep_ms)?,
+            settle: settle(action.id, self.options.finished())?,
         };
         let mut start = wanted.start(&self.client, &self.functions).await?;
         // Nobody waits for it: it is the beginning of a trace.

@@ -62,7 +62,7 @@ impl Scheduler {
         }
         plan.conclude(&*self.store, before, &action, now).await?;
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
-        let mut batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
+        let mut batch = plan.into_batch(&action, stored.version, self.options.history())?;
         batch.writes.extend(ends.into_deletes());
         match self.store.commit_records(batch).await {
             Ok(_) => {

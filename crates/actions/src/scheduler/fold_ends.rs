@@ -36,7 +36,7 @@ impl Scheduler {
         ends.fold_into(&mut action);
         plan.conclude(&*self.store, before, &action, now).await?;
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
-        let mut batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
+        let mut batch = plan.into_batch(&action, stored.version, self.options.history())?;
         batch.writes.extend(ends.into_deletes());
         let handled = self.commit_fold(batch).await?;
         if handled == Handled::Done {

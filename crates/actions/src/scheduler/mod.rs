@@ -199,7 +199,7 @@ impl Scheduler {
         ActionDb::new(self.store.clone())
             .scope(scope.clone())
             .clock(self.clock.clone())
-            .keep_finished(self.options.keep_finished)
+            .keep_finished(self.options.finished())
     }
 
     /// Writes an action over the version that was read.

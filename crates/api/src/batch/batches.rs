@@ -98,6 +98,9 @@ pub struct Batch {
     pub pause_reason: Option<String>,
     /// Whether all its first members are stored; nothing begins before.
     pub is_sealed: bool,
+    /// Whether it is in the archive: its time in the store is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
     /// Members by state.
     pub member_counts: MemberCounts,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 
 use super::{Client, ClientError};
-use crate::archive::{ArchiveSummary, Erased};
+use crate::archive::{ArchiveSummary, ArchivedGroup, Erased};
 
 impl Client {
     /// What the archive of the tenant has.
@@ -21,7 +21,15 @@ impl Client {
     /// # Errors
     /// `archive-unavailable` on a server without an archive.
     pub async fn erase_instance(&self, id: &str) -> Result<Erased, ClientError> {
-        let request = self.request(Method::DELETE, &["v1", "archive", "instances", id], Duration::ZERO);
+        self.erase_archived(ArchivedGroup::Instances, id).await
+    }
+
+    /// Erases all archived rows of an id.
+    ///
+    /// # Errors
+    /// `archive-unavailable` on a server without an archive.
+    pub async fn erase_archived(&self, of: ArchivedGroup, id: &str) -> Result<Erased, ClientError> {
+        let request = self.request(Method::DELETE, &["v1", "archive", of.as_str(), id], Duration::ZERO);
         self.read(request).await
     }
 

@@ -112,5 +112,8 @@ fn shown(action: &Action, output: &Output) -> Table {
     if let Some(note) = &action.note {
         table = table.line("note", note);
     }
+    if action.archived {
+        table = table.line("archived", "yes: its time in the store is over");
+    }
     table
 }

@@ -1,7 +1,8 @@
 //! `segno archive …`: what retention has moved out of the store, and its erasure.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use segno_api::archive::Erased;
+use segno_api::archive::{ArchivedGroup, Erased};
 
 use super::connection::Connection;
 use crate::exit::Failure;
@@ -24,12 +25,17 @@ pub enum ArchiveVerb {
     /// Show how many files the archive has, by kind, and from which days.
     #[command(after_help = "Example:\n  segno archive show")]
     Show,
-    /// Erase all archived rows of an instance, or the whole archive of the tenant.
-    #[command(after_help = "Examples:\n  segno archive erase ada\n  segno archive erase --all --yes")]
+    /// Erase all archived rows of an instance or of something else, or the whole archive of the tenant.
+    #[command(
+        after_help = "Examples:\n  segno archive erase ada\n  segno archive erase --of recurring 019a1f2e-7c00-7000-8000-000000000001\n  segno archive erase --all --yes"
+    )]
     Erase {
-        /// Id of the instance.
+        /// Id of the instance, or of what --of names.
         #[arg(required_unless_present = "all")]
         id: Option<String>,
+        /// What the id is the id of.
+        #[arg(long, default_value = "instances", value_parser = group())]
+        of: ArchivedGroup,
         /// Erase the whole archive of the tenant. Needs an administrator's key.
         #[arg(long, conflicts_with = "id")]
         all: bool,
@@ -61,8 +67,8 @@ pub async fn run(arguments: ArchiveArguments, output: &Output) -> Result<(), Fai
             }
             output.list(&page, &rows)
         }
-        ArchiveVerb::Erase { id: Some(id), .. } => {
-            let erased = client.erase_instance(&id).await?;
+        ArchiveVerb::Erase { id: Some(id), of, .. } => {
+            let erased = client.erase_archived(of, &id).await?;
             output.print(&erased, table(&erased).line("erased", &id))
         }
         ArchiveVerb::Erase { id: None, yes, .. } => {
@@ -71,9 +77,23 @@ pub async fn run(arguments: ArchiveArguments, output: &Output) -> Result<(), Fai
                 return Err(Failure::Refused(problem.to_owned()));
             }
             let erased = client.erase_archive().await?;
-            output.print(&erased, Table::default().line("files", count(erased.files)))
+            let mut table = Table::default().line("files", count(erased.files));
+            if !erased.kept.is_empty() {
+                let kept: Vec<&str> = erased.kept.iter().map(|group| group.as_str()).collect();
+                table = table.line("kept", kept.join(", "));
+            }
+            output.print(&erased, table)
         }
     }
+}
+
+/// The names of what ids are ids of.
+fn group() -> impl TypedValueParser<Value = ArchivedGroup> {
+    let names = PossibleValuesParser::new(ArchivedGroup::ALL.map(ArchivedGroup::as_str));
+    names.try_map(|name| {
+        let found = ArchivedGroup::ALL.into_iter().find(|group| group.as_str() == name);
+        found.ok_or("it is not archived")
+    })
 }
 
 fn table(erased: &Erased) -> Table {

@@ -191,6 +191,9 @@ fn show(details: &BatchDetails, output: &Output) -> Result<(), Failure> {
     let members = numbers.iter().filter(|(count, _)| *count > 0);
     let members: Vec<String> = members.map(|(count, state)| format!("{count} {state}")).collect();
     table = table.line("members", members.join(", "));
+    if batch.archived {
+        table = table.line("archived", "yes: its time in the store is over");
+    }
     if batch.completed_at.is_none() {
         table = explained(table, &details.explanation, output);
     }

@@ -11,18 +11,17 @@ use segno_actions::functions::Scope;
 use serde::{Deserialize, Serialize};
 
 use super::file::ArchivedFile;
-use super::kind::{ENDED_AT, ID, KINDS, Kind, integer, text};
+use super::kind::{ENDED_AT, Group, ID, KINDS, Kind, integer, text};
 use super::limits::{ERASURE_LIFE, ERASURES_PER_PAGE};
 use super::store::{ArchiveFault, ArchiveStore};
-use crate::manifest::sha256;
 use crate::objects::Paths;
 use crate::tables::Cell;
 
 /// Kind of the records of erasures. Their ids have the digest of what is erased, not the id itself.
 const ERASURE: &str = "segno.archive-erasure";
 
-/// In the place of a digest: everything of the scope.
-const EVERYTHING: &str = "all";
+/// In the place of a digest: every id of a group, whose name follows.
+const EVERYTHING: &str = "all-";
 
 /// What an erasure removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,36 +43,37 @@ struct StoredErasure {
 pub(super) struct Erasures {
     /// By digest of the id, until when its rows ended.
     ids: BTreeMap<String, i64>,
-    everything: Option<i64>,
+    /// Groups that are erased as a whole, with the time until which their rows ended.
+    groups: BTreeMap<Group, i64>,
 }
 
 impl Erasures {
     fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.everything.is_none()
+        self.ids.is_empty() && self.groups.is_empty()
     }
 
     /// Whether a row is erased.
-    pub(super) fn covers(&self, row: &[Cell]) -> bool {
+    pub(super) fn covers(&self, kind: &Kind, row: &[Cell]) -> bool {
         let ended_at = integer(row, ENDED_AT);
         let is_within = |until: i64| ended_at <= until;
-        self.everything.is_some_and(is_within)
+        self.groups.get(&kind.group).is_some_and(|until| is_within(*until))
             || !self.ids.is_empty()
-                && self.ids.get(&sha256(text(row, ID).as_bytes())).is_some_and(|until| is_within(*until))
+                && self.ids.get(&kind.group.digest(text(row, ID))).is_some_and(|until| is_within(*until))
     }
 }
 
 impl ArchiveStore {
-    /// Removes all rows of an id that have ended by now.
+    /// Removes all rows of an id of a group that have ended by now.
     ///
     /// # Errors
     /// Those of the object store and of the store. What is left is removed when the call is repeated, or with the next merge.
-    pub async fn erase(&self, scope: &Scope, id: &str) -> Result<Erased, ArchiveFault> {
-        let until = self.record_erasure(scope, &sha256(id.as_bytes())).await?;
-        let ids = BTreeMap::from([(sha256(id.as_bytes()), until)]);
-        let wanted = Erasures { ids, everything: None };
+    pub async fn erase(&self, scope: &Scope, group: Group, id: &str) -> Result<Erased, ArchiveFault> {
+        let digest = group.digest(id);
+        let until = self.record_erasures(scope, std::slice::from_ref(&digest)).await?;
+        let wanted = Erasures { ids: BTreeMap::from([(digest, until)]), groups: BTreeMap::new() };
         let mut erased = Erased::default();
-        for kind in KINDS {
-            for file in self.files(scope, kind).await? {
+        for kind in KINDS.into_iter().filter(|kind| kind.group == group) {
+            for file in self.files_of(scope, kind, id).await? {
                 if self.may_have(kind, &file, id).await? {
                     erased.add(self.rewrite(scope, kind, &file, &wanted).await?);
                 }
@@ -82,16 +82,19 @@ impl ArchiveStore {
         Ok(erased)
     }
 
-    /// Removes the archive of a scope.
+    /// Removes all files of some groups of a scope.
     ///
     /// # Errors
     /// Those of the object store and of the store.
-    pub async fn erase_all(&self, scope: &Scope) -> Result<Erased, ArchiveFault> {
-        self.record_erasure(scope, EVERYTHING).await?;
-        let mut erased = Erased::default();
-        for listed in self.inner.objects.list(&Paths::new(scope.clone()).archive()).await? {
-            self.inner.objects.delete(&listed.path).await?;
-            erased.files += 1;
+    pub async fn erase_all(&self, scope: &Scope, groups: &[Group]) -> Result<Erased, ArchiveFault> {
+        let names: Vec<String> = groups.iter().map(|group| format!("{EVERYTHING}{}", group.name())).collect();
+        self.record_erasures(scope, &names).await?;
+        let (mut erased, paths) = (Erased::default(), Paths::new(scope.clone()));
+        for kind in KINDS.into_iter().filter(|kind| groups.contains(&kind.group)) {
+            for listed in self.inner.objects.list(&paths.archived(kind.name)).await? {
+                self.inner.objects.delete(&listed.path).await?;
+                erased.files += 1;
+            }
         }
         Ok(erased)
     }
@@ -119,11 +122,11 @@ impl ArchiveStore {
     ) -> Result<Erased, ArchiveFault> {
         // One that is gone was merged or rewritten meanwhile: by a node that reads the erasures after its write.
         let Some(mut rows) = self.all_rows(kind, file).await? else { return Ok(Erased::default()) };
-        let gone = rows.iter().filter(|row| erasures.covers(row)).count();
+        let gone = rows.iter().filter(|row| erasures.covers(kind, row)).count();
         if gone == 0 {
             return Ok(Erased::default());
         }
-        rows.retain(|row| !erasures.covers(row));
+        rows.retain(|row| !erasures.covers(kind, row));
         let mut path = Some(file.path.clone());
         let mut known = None;
         loop {
@@ -132,7 +135,7 @@ impl ArchiveStore {
                 return Ok(Erased { rows: gone as u64, files: 1 });
             }
             let before = rows.len();
-            rows.retain(|row| !now.covers(row));
+            rows.retain(|row| !now.covers(kind, row));
             if known.is_none() || rows.len() < before {
                 let name = self.put(scope, kind, rows.clone()).await?.pop();
                 if let Some(path) = path.take() {
@@ -164,12 +167,12 @@ impl ArchiveStore {
                 let stored: Option<StoredErasure> = serde_json::from_slice(&record.body).ok();
                 let until =
                     stored.map_or(i64::MAX, |one| i64::try_from(one.erased_at_ms).unwrap_or(i64::MAX));
-                match name {
-                    EVERYTHING => erasures.everything = Some(until),
-                    digest => {
-                        erasures.ids.insert(digest.to_owned(), until);
-                    }
-                }
+                let whole = name.strip_prefix(EVERYTHING);
+                let group = whole.and_then(|name| Group::ALL.into_iter().find(|group| group.name() == name));
+                match group {
+                    Some(group) => erasures.groups.insert(group, until),
+                    None => erasures.ids.insert(name.to_owned(), until),
+                };
             }
             after = page.last().map(|record| record.id.clone());
             if is_last {
@@ -178,10 +181,10 @@ impl ArchiveStore {
         }
     }
 
-    /// Writes the record of an erasure. Returns until when rows that it covers ended.
-    async fn record_erasure(&self, scope: &Scope, name: &str) -> Result<i64, ArchiveFault> {
+    /// Writes the records of erasures. Returns until when rows that they cover ended.
+    async fn record_erasures(&self, scope: &Scope, names: &[String]) -> Result<i64, ArchiveFault> {
         let erased_at_ms = self.inner.records.now_ms().await?;
-        let write = RecordWrite::Put {
+        let write = |name: &String| RecordWrite::Put {
             kind: ERASURE.to_owned(),
             id: format!("{}{name}", scope.id_prefix()),
             expect: Expect::Anything,
@@ -189,7 +192,8 @@ impl ArchiveStore {
             time_to_live: Some(ERASURE_LIFE),
             body: serde_json::to_vec(&StoredErasure { erased_at_ms }).unwrap_or_default().into(),
         };
-        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+        let writes = names.iter().map(write).collect();
+        let batch = RecordBatch { writes, ..RecordBatch::default() };
         self.inner.records.commit_records(batch).await?;
         Ok(i64::try_from(erased_at_ms).unwrap_or(i64::MAX))
     }

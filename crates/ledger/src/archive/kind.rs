@@ -2,10 +2,15 @@
 
 use std::cmp::Ordering;
 
+use super::actions::ActionRow;
+use super::audit::AuditRow;
+use super::batches::{BatchRow, MemberRow, PhaseRow, StepRow};
 use super::events::EventRow;
 use super::instances::InstanceRow;
+use super::occurrences::OccurrenceRow;
 use super::row::ArchivedRow;
 use crate::columnar::Layout;
+use crate::manifest::sha256;
 use crate::tables::{Cell, Column};
 
 /// A kind of rows.
@@ -17,18 +22,113 @@ pub struct Kind {
     pub columns: &'static [Column],
     /// The columns that tell its rows apart, their revision aside.
     pub key: &'static [&'static str],
+    /// What its ids are ids of.
+    pub group: Group,
+}
+
+/// What ids are ids of. Rows of a group are kept equally long, and erased together by their id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Instances.
+    Instances,
+    /// Actions.
+    Actions,
+    /// Recurring actions.
+    Recurring,
+    /// Entries of the audit log.
+    Audit,
+    /// Batches of runbooks.
+    Batches,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Group; 5] =
+        [Group::Instances, Group::Actions, Group::Recurring, Group::Audit, Group::Batches];
+
+    /// Its name, as in paths of the API and in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Instances => "instances",
+            Group::Actions => "actions",
+            Group::Recurring => "recurring",
+            Group::Audit => "audit",
+            Group::Batches => "batches",
+        }
+    }
+
+    /// The digest under which an id of the group is erased. Ids have no control characters, so groups do not meet.
+    pub(super) fn digest(self, id: &str) -> String {
+        match self {
+            Group::Instances => sha256(id.as_bytes()),
+            group => sha256(format!("{}\0{id}", group.name()).as_bytes()),
+        }
+    }
 }
 
 /// Instances.
-pub static INSTANCES: Kind =
-    Kind { name: "instances", columns: InstanceRow::COLUMNS, key: &["id", "incarnation"] };
+pub static INSTANCES: Kind = Kind {
+    name: "instances",
+    columns: InstanceRow::COLUMNS,
+    key: &["id", "incarnation"],
+    group: Group::Instances,
+};
 
 /// Events of instances.
-pub static EVENTS: Kind =
-    Kind { name: "events", columns: EventRow::COLUMNS, key: &["id", "incarnation", "execution", "event_id"] };
+pub static EVENTS: Kind = Kind {
+    name: "events",
+    columns: EventRow::COLUMNS,
+    key: &["id", "incarnation", "execution", "event_id"],
+    group: Group::Instances,
+};
+
+/// Actions.
+pub static ACTIONS: Kind =
+    Kind { name: "actions", columns: ActionRow::COLUMNS, key: &["id", "incarnation"], group: Group::Actions };
+
+/// What became of occurrences of recurring actions.
+pub static RECURRING_HISTORY: Kind = Kind {
+    name: "recurring_history",
+    columns: OccurrenceRow::COLUMNS,
+    key: &["id", "incarnation"],
+    group: Group::Recurring,
+};
+
+/// Entries of the audit log.
+pub static AUDIT: Kind =
+    Kind { name: "audit", columns: AuditRow::COLUMNS, key: &["id", "incarnation"], group: Group::Audit };
+
+/// Batches of runbooks.
+pub static BATCHES: Kind =
+    Kind { name: "batches", columns: BatchRow::COLUMNS, key: &["id", "incarnation"], group: Group::Batches };
+
+/// Phases of batches.
+pub static PHASES: Kind = Kind {
+    name: "phases",
+    columns: PhaseRow::COLUMNS,
+    key: &["id", "incarnation", "phase"],
+    group: Group::Batches,
+};
+
+/// Members of batches.
+pub static MEMBERS: Kind = Kind {
+    name: "members",
+    columns: MemberRow::COLUMNS,
+    key: &["id", "incarnation", "member"],
+    group: Group::Batches,
+};
+
+/// Steps of members of batches, and init steps.
+pub static STEPS: Kind = Kind {
+    name: "steps",
+    columns: StepRow::COLUMNS,
+    key: &["id", "incarnation", "kind", "step"],
+    group: Group::Batches,
+};
 
 /// All kinds, in the order in which a batch is written: what a row refers to is there before it.
-pub static KINDS: [&Kind; 2] = [&EVENTS, &INSTANCES];
+pub static KINDS: [&Kind; 9] =
+    [&EVENTS, &INSTANCES, &ACTIONS, &RECURRING_HISTORY, &AUDIT, &STEPS, &MEMBERS, &PHASES, &BATCHES];
 
 /// The place of `id` in every kind.
 pub(super) const ID: usize = 2;

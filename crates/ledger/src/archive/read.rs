@@ -6,15 +6,17 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use segno::client::Instance;
 use segno::event::Event;
 use segno::store::ErrorKind;
+use segno_actions::action::Action;
 use segno_actions::functions::Scope;
 
+use super::actions::ActionRow;
 use super::events::EventRow;
 use super::file::ArchivedFile;
 use super::instances::{InstanceRow, unsigned};
-use super::kind::{EVENTS, ID, INSTANCES, Kind, text};
+use super::kind::{ACTIONS, EVENTS, ID, INCARNATION, INSTANCES, Kind, integer, text};
 use super::limits::{CONCURRENT_FILES, READ_TRIES};
 use super::row::ArchivedRow;
-use super::store::{ArchiveFault, ArchiveStore};
+use super::store::{ArchiveFault, ArchiveStore, ListedKind};
 use super::write::Rows;
 use crate::objects::StorageError;
 use crate::snapshot::TableFile;
@@ -61,6 +63,34 @@ impl ArchiveStore {
     async fn instance_row(&self, scope: &Scope, id: &str) -> Result<Option<InstanceRow>, ArchiveFault> {
         let rows = decoded::<InstanceRow>(self.find(scope, &INSTANCES, id, |_| true).await?)?;
         Ok(rows.into_iter().max_by_key(|row| (row.incarnation, row.revision)))
+    }
+
+    /// The action with an id that was made last.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Corrupt`.
+    pub async fn action(&self, scope: &Scope, id: &str) -> Result<Option<Action>, ArchiveFault> {
+        let Some(row) = self.latest::<ActionRow>(scope, &ACTIONS, id).await?.pop() else { return Ok(None) };
+        let unreadable = |error: serde_json::Error| StorageError::corrupt(ACTIONS.name, error);
+        Ok(Some(row.action().map_err(unreadable)?))
+    }
+
+    /// The rows of what has an id and was made last, in the order of their keys, each as it was last.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Corrupt`.
+    pub async fn latest<R: ArchivedRow>(
+        &self,
+        scope: &Scope,
+        kind: &'static Kind,
+        id: &str,
+    ) -> Result<Vec<R>, ArchiveFault> {
+        let mut rows = self.find(scope, kind, id, |_| true).await?;
+        let last = rows.iter().map(|row| integer(row, INCARNATION)).max();
+        rows.retain(|row| Some(integer(row, INCARNATION)) == last);
+        kind.sort(&mut rows);
+        kind.deduplicate(&mut rows);
+        decoded(rows)
     }
 
     /// Events of one execution, ascending, and whether there are more.
@@ -230,8 +260,9 @@ impl ArchiveStore {
         has_it: impl Fn(&ArchivedFile) -> bool,
     ) -> Result<Rows, ArchiveFault> {
         for _ in 0..READ_TRIES {
-            let mut files = self.files(scope, kind).await?;
+            let ListedKind { mut files, indexes } = self.listed(scope, kind).await?;
             files.retain(&has_it);
+            let files = self.files_with(files, &indexes, id).await?;
             // Collected first: a stream of borrowing closures is not known to be `Send`.
             let reads: Vec<_> = files.iter().map(|file| self.rows_of(kind, file, id)).collect();
             let found: Vec<Option<Rows>> =

@@ -9,6 +9,7 @@ use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, S
 use segno_actions::functions::Scope;
 
 use super::file::{ArchivedFile, FileName};
+use super::index::{FOLDER, IndexName, ListedIndex};
 use super::kind::Kind;
 use crate::objects::{Listed, Objects, Paths, StorageError};
 use crate::telemetry;
@@ -107,11 +108,31 @@ impl ArchiveStore {
     /// # Errors
     /// `Unavailable`.
     pub async fn files(&self, scope: &Scope, kind: &Kind) -> Result<Vec<ArchivedFile>, ArchiveFault> {
+        Ok(self.listed(scope, kind).await?.files)
+    }
+
+    /// The files of a kind that may have rows of an id, those of the latest day first.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub async fn files_of(
+        &self,
+        scope: &Scope,
+        kind: &Kind,
+        id: &str,
+    ) -> Result<Vec<ArchivedFile>, ArchiveFault> {
+        let ListedKind { files, indexes } = self.listed(scope, kind).await?;
+        self.files_with(files, &indexes, id).await
+    }
+
+    /// The objects of a kind.
+    pub(super) async fn listed(&self, scope: &Scope, kind: &Kind) -> Result<ListedKind, ArchiveFault> {
         let paths = Paths::new(scope.clone());
         let listed = self.inner.objects.list(&paths.archived(kind.name)).await?;
+        let indexes = listed.iter().filter_map(index).collect();
         let mut files: Vec<ArchivedFile> = listed.into_iter().filter_map(file).collect();
         files.sort_by(|one, other| other.name.cmp(&one.name));
-        Ok(files)
+        Ok(ListedKind { files, indexes })
     }
 
     /// The scopes that have an archive.
@@ -155,6 +176,22 @@ impl ArchiveStore {
     pub(super) fn path(scope: &Scope, kind: &Kind, name: &FileName) -> object_store::path::Path {
         Paths::new(scope.clone()).archived(&format!("{}/{name}", kind.name))
     }
+}
+
+/// The objects of a kind.
+pub(super) struct ListedKind {
+    /// Its files, those of the latest day first.
+    pub(super) files: Vec<ArchivedFile>,
+    /// Its indexes.
+    pub(super) indexes: Vec<ListedIndex>,
+}
+
+/// What was listed, if it is an index of the archive.
+fn index(Listed { path, bytes, .. }: &Listed) -> Option<ListedIndex> {
+    let parts: Vec<_> = path.parts().collect();
+    let [.., folder, name] = parts.as_slice() else { return None };
+    let name = IndexName::parse(name.as_ref()).filter(|_| folder.as_ref() == FOLDER)?;
+    Some(ListedIndex { path: path.clone(), name, bytes: *bytes })
 }
 
 /// What was listed, if it is a file of the archive.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use object_store::ObjectStoreExt as _;
 use object_store::memory::InMemory;
 use segno::client::Instance;
 use segno::event::{Event, EventKind, Output};
@@ -15,7 +16,7 @@ use segno::{Failure, Payload};
 use segno_actions::functions::Scope;
 use segno_testkit::clock::VirtualClock;
 
-use super::{ArchiveStore, EVENTS, EventsQuery, INSTANCES, KINDS, Kind, Upkeep, UpkeepOptions};
+use super::{ArchiveStore, EVENTS, EventsQuery, Group, INSTANCES, KINDS, Kind, Upkeep, UpkeepOptions};
 use crate::objects::faulty::{Faults, Faulty};
 use crate::tables::{Cell, Kind as CellKind};
 
@@ -262,20 +263,83 @@ async fn files_that_cannot_have_a_row_are_not_opened() {
     assert!(error.to_string().contains("no column nothing"), "{error}");
 }
 
+/// The instances `a` and `b` of a day, in a file that has others on both sides of them, as ids of a day do.
+async fn day_of_instances(world: &World, day: u64) {
+    let at = BEGIN_MS + day * DAY_MS;
+    let ids = [format!("a{day}"), "every-day".to_owned(), format!("z{day}")];
+    let all: Vec<Instance> = ids.iter().map(|id| instance(id, at, "1")).collect();
+    world.archive.store(batch(&all)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lookup_by_id_reads_as_many_objects_of_many_files_as_of_few() {
+    let world = World::new();
+    let mut reads = Vec::new();
+    for day in 0..64 {
+        day_of_instances(&world, day).await;
+        if day % 16 == 15 {
+            world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+            let before = world.faulty.reads();
+            let found = world.archive.instance(&world.scope, &format!("a{}", day / 2)).await.unwrap();
+            assert!(found.is_some());
+            assert_eq!(world.archive.instance(&world.scope, "aa").await.unwrap(), None);
+            reads.push(world.faulty.reads() - before);
+            assert_eq!(world.files(&INSTANCES).await as u64, day + 1, "a file for each day");
+        }
+    }
+    // Two listings, an index for each, and the file of the one that is there. An index of the last days may be beside.
+    assert!(reads.iter().all(|reads| *reads <= 9), "{reads:?}");
+    // Files that came since are opened.
+    day_of_instances(&world, 64).await;
+    assert!(world.archive.instance(&world.scope, "a64").await.unwrap().is_some());
+    let every_day = world.archive.instance(&world.scope, "every-day").await.unwrap().unwrap();
+    assert_eq!(every_day.created_at_ms, BEGIN_MS + 64 * DAY_MS);
+    assert_eq!(world.archive.erase(&world.scope, Group::Instances, "every-day").await.unwrap().files, 2 * 65);
+    assert_eq!(world.archive.instance(&world.scope, "every-day").await.unwrap(), None);
+    assert!(world.archive.instance(&world.scope, "z3").await.unwrap().is_some());
+    // The files that were rewritten are indexed again, and indexes of files that are gone go.
+    world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+    let listed = world.archive.listed(&world.scope, &INSTANCES).await.unwrap();
+    assert!(listed.indexes.len() <= 2, "{:?}", listed.indexes);
+    let before = world.faulty.reads();
+    assert!(world.archive.instance(&world.scope, "z3").await.unwrap().is_some());
+    assert!(world.faulty.reads() - before <= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_index_hides_nothing_and_is_replaced() {
+    let world = World::new();
+    for day in 0..3 {
+        day_of_instances(&world, day).await;
+    }
+    world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+    let listed = async || world.archive.listed(&world.scope, &INSTANCES).await.unwrap().indexes;
+    let path = listed().await[0].path.clone();
+    let intact = world.objects.get(&path).await.unwrap().bytes().await.unwrap();
+    let mut flipped = intact.to_vec();
+    flipped[30] ^= 1;
+    for broken in [flipped, b"short".to_vec()] {
+        world.objects.put(&path, broken.into()).await.unwrap();
+        assert!(world.archive.instance(&world.scope, "a1").await.unwrap().is_some());
+        world.upkeep(world.archive.clone(), None).sweep().await.unwrap();
+        assert_eq!(world.objects.get(&path).await.unwrap().bytes().await.unwrap(), intact);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_erased_id_is_gone_and_others_stay() {
     let world = World::new();
     let all: Vec<Instance> = (0..10).map(|number| instance(&format!("i{number}"), BEGIN_MS, "1")).collect();
     world.archive.store(batch(&all)).await.unwrap();
     world.archive.store(batch(&all[3..4])).await.unwrap();
-    let erased = world.archive.erase(&world.scope, "i3").await.unwrap();
+    let erased = world.archive.erase(&world.scope, Group::Instances, "i3").await.unwrap();
     assert_eq!((erased.rows, erased.files), (8, 4));
     assert_eq!(world.archive.instance(&world.scope, "i3").await.unwrap(), None);
     let (events, _) = world.archive.events(&world.scope, events_of("i3", &all[3])).await.unwrap();
     assert!(events.is_empty());
     assert_eq!(ids(&world.archive, &world.scope, &INSTANCES).await.len(), 9);
     assert_eq!(ids(&world.archive, &world.scope, &EVENTS).await.len(), 27);
-    assert_eq!(world.archive.erase(&world.scope, "i3").await.unwrap().rows, 0);
+    assert_eq!(world.archive.erase(&world.scope, Group::Instances, "i3").await.unwrap().rows, 0);
     // A node that had read it before writes it after the erasure.
     world.archive.store(batch(&all[2..4])).await.unwrap();
     assert_eq!(world.archive.instance(&world.scope, "i3").await.unwrap(), None);
@@ -297,7 +361,7 @@ async fn erasures_at_the_same_time_all_hold() {
         let mut erasures = tokio::task::JoinSet::new();
         for id in names.into_iter().skip(1) {
             let (archive, scope) = (world.reopened(), world.scope.clone());
-            erasures.spawn(async move { archive.erase(&scope, &id).await.unwrap() });
+            erasures.spawn(async move { archive.erase(&scope, Group::Instances, &id).await.unwrap() });
         }
         erasures.join_all().await;
         for kind in [&INSTANCES, &EVENTS] {
@@ -314,7 +378,7 @@ async fn the_archive_of_a_tenant_is_erased_and_that_of_others_stays() {
     let ours = instance("a", BEGIN_MS, "1");
     let theirs = Instance { id: "prod/other/a".to_owned(), ..instance("a", BEGIN_MS, "2") };
     world.archive.store(batch(&[ours.clone(), theirs])).await.unwrap();
-    let erased = world.archive.erase_all(&world.scope).await.unwrap();
+    let erased = world.archive.erase_all(&world.scope, &Group::ALL).await.unwrap();
     assert_eq!(erased.files, 2);
     world.archive.store(batch(&[ours])).await.unwrap();
     assert_eq!((world.files(&INSTANCES).await, world.files(&EVENTS).await), (0, 0));
@@ -364,7 +428,7 @@ async fn a_crash_at_any_write_of_a_merge_or_an_erasure_loses_nothing_else() {
         }
         world.faulty.crash_after(writes);
         let merged = world.upkeep(world.archive.clone(), None).sweep().await;
-        let erased = world.archive.erase(&world.scope, "i5").await;
+        let erased = world.archive.erase(&world.scope, Group::Instances, "i5").await;
         let is_done = merged.is_ok() && erased.is_ok();
         let reopened = world.reopened();
         for one in &all[..5] {
@@ -372,7 +436,7 @@ async fn a_crash_at_any_write_of_a_merge_or_an_erasure_loses_nothing_else() {
             assert_eq!(reopened.instance(&world.scope, &expected.id).await.unwrap(), Some(expected));
         }
         // Whoever repeats it ends where an undisturbed process does.
-        reopened.erase(&world.scope, "i5").await.unwrap();
+        reopened.erase(&world.scope, Group::Instances, "i5").await.unwrap();
         world.upkeep(reopened.clone(), None).sweep().await.unwrap();
         assert_eq!(ids(&reopened, &world.scope, &INSTANCES).await, ["i0", "i1", "i2", "i3", "i4"]);
         assert_eq!((world.files(&INSTANCES).await, world.files(&EVENTS).await), (1, 1), "{writes}");

@@ -1,4 +1,4 @@
-//! Upkeep: small files of a day are merged into one, and days beyond the archive's own retention are removed.
+//! Upkeep: small files of a day are merged into one, days beyond the archive's own retention are removed, and files are indexed.
 //!
 //! One node at a time does it: it claims the interval with a record. A second one would do no harm, because a file is put before
 //! those that it replaces are deleted.
@@ -14,7 +14,7 @@ use segno_actions::functions::Scope;
 
 use super::erase::Erasures;
 use super::file::{ArchivedFile, day_of};
-use super::kind::{KINDS, Kind};
+use super::kind::{Group, KINDS, Kind};
 use super::limits::MAX_MERGED_BYTES;
 use super::store::{ArchiveFault, ArchiveStore};
 use super::write::Rows;
@@ -30,11 +30,13 @@ pub struct UpkeepOptions {
     pub interval: Duration,
     /// Rows that ended longer ago than this are removed, a day at a time; `None` keeps them for ever.
     pub keep: Option<Duration>,
+    /// The same for groups that have a time of their own.
+    pub keep_of: BTreeMap<Group, Duration>,
 }
 
 impl Default for UpkeepOptions {
     fn default() -> Self {
-        UpkeepOptions { interval: Duration::from_secs(24 * 60 * 60), keep: None }
+        UpkeepOptions { interval: Duration::from_secs(24 * 60 * 60), keep: None, keep_of: BTreeMap::new() }
     }
 }
 
@@ -87,17 +89,19 @@ impl Upkeep {
     /// Those of the object store and of the store. What was done until then stays done.
     pub async fn sweep(&self) -> Result<(), ArchiveFault> {
         let now_ms = self.archive.inner.records.now_ms().await?;
-        let oldest_day = self.options.keep.map(|keep| {
+        let oldest_day = |group: Group| {
+            let keep = self.options.keep_of.get(&group).copied().or(self.options.keep)?;
             let oldest_ms = now_ms.saturating_sub(duration_ms(keep));
-            day_of(i64::try_from(oldest_ms).unwrap_or(i64::MAX))
-        });
+            Some(day_of(i64::try_from(oldest_ms).unwrap_or(i64::MAX)))
+        };
         for scope in self.archive.scopes().await? {
             let erased = self.archive.erasures(&scope).await?;
             // For rows that a node wrote that ended before it could look for erasures.
             self.archive.apply(&scope, &erased).await?;
             for kind in KINDS {
-                self.remove_old(&scope, kind, oldest_day.as_deref()).await?;
+                self.remove_old(&scope, kind, oldest_day(kind.group).as_deref()).await?;
                 self.merge(&scope, kind, &erased).await?;
+                self.archive.index(&scope, kind).await?;
             }
             self.archive.settle_old_doubts(&scope).await?;
             let now = self.archive.erasures(&scope).await?;
@@ -148,7 +152,7 @@ impl Upkeep {
             let Some(found) = self.archive.all_rows(kind, file).await? else { return Ok(()) };
             rows.extend(found);
         }
-        rows.retain(|row| !erased.covers(row));
+        rows.retain(|row| !erased.covers(kind, row));
         let merged = self.archive.put(scope, kind, rows).await?;
         for file in files {
             // A file that has all rows of the others is its own merge.

@@ -1,4 +1,4 @@
-//! Batches of the engine's retention, as files: one for each scope, kind and day.
+//! Rows that go into the archive, as files: one for each scope, kind and day.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::telemetry;
 pub(super) type Rows = Vec<Vec<Cell>>;
 
 /// Rows by scope, then by the name of their kind.
-type Sorted = BTreeMap<Scope, BTreeMap<&'static str, Rows>>;
+pub(super) type Sorted = BTreeMap<Scope, BTreeMap<&'static str, Rows>>;
 
 #[async_trait]
 impl Archive for ArchiveStore {
@@ -34,9 +34,7 @@ impl Archive for ArchiveStore {
 
     async fn store(&self, batch: ArchiveBatch) -> Result<(), ArchiveError> {
         let sorted = sorted(&batch).map_err(|error| ArchiveError(error.to_string()))?;
-        let outcome = self.write(sorted).await;
-        self.note(&outcome);
-        outcome.map_err(|error| ArchiveError(error.to_string()))
+        self.write(sorted).await.map_err(|error| ArchiveError(error.to_string()))
     }
 
     async fn settle(&self, kept: Vec<InstanceVersion>) -> Result<(), ArchiveError> {
@@ -45,7 +43,33 @@ impl Archive for ArchiveStore {
 }
 
 impl ArchiveStore {
-    async fn write(&self, sorted: Sorted) -> Result<(), ArchiveFault> {
+    /// Writes rows, durably when it returns.
+    pub(super) async fn write(&self, sorted: Sorted) -> Result<(), ArchiveFault> {
+        let outcome = self.try_write(sorted).await;
+        self.note(&outcome);
+        outcome
+    }
+
+    /// Writes rows of a scope, durably when it returns. The same rows may be written again.
+    ///
+    /// # Errors
+    /// Those of the object store and of the store. Whether rows are there is unknown then.
+    pub async fn keep(
+        &self,
+        scope: &Scope,
+        rows: Vec<(&'static Kind, Vec<Cell>)>,
+    ) -> Result<(), ArchiveFault> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut kinds: BTreeMap<&'static str, Rows> = BTreeMap::new();
+        for (kind, row) in rows {
+            kinds.entry(kind.name).or_default().push(row);
+        }
+        self.write(Sorted::from([(scope.clone(), kinds)])).await
+    }
+
+    async fn try_write(&self, sorted: Sorted) -> Result<(), ArchiveFault> {
         for (scope, mut kinds) in sorted {
             let erased = self.erasures(&scope).await?;
             let instances = kinds.get(INSTANCES.name).into_iter().flatten();
@@ -53,7 +77,7 @@ impl ArchiveStore {
             self.doubt(&scope, &ids.collect::<Vec<_>>()).await?;
             for kind in KINDS {
                 let mut rows = kinds.remove(kind.name).unwrap_or_default();
-                rows.retain(|row| !erased.covers(row));
+                rows.retain(|row| !erased.covers(kind, row));
                 self.put(&scope, kind, rows).await?;
             }
             self.raise_generation(&scope).await?;
@@ -144,9 +168,13 @@ async fn encoded(kind: &'static Kind, rows: Rows) -> Result<(FileName, Bytes), S
 }
 
 fn bytes_of(rows: &Rows) -> usize {
-    let cell = |cell: &Cell| match cell {
+    rows.iter().flatten().map(cell_bytes).sum()
+}
+
+/// Roughly the bytes of a cell.
+pub(super) fn cell_bytes(cell: &Cell) -> usize {
+    match cell {
         Cell::Text(text) => text.len(),
         _ => 8,
-    };
-    rows.iter().flatten().map(cell).sum()
+    }
 }

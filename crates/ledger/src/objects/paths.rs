@@ -92,11 +92,6 @@ impl Paths {
         self.below(&format!("state/orchestration/{relative}"))
     }
 
-    /// The folder of the archive.
-    pub fn archive(&self) -> Path {
-        self.below("archive")
-    }
-
     /// An object or folder of the archive, by its path below that folder.
     pub fn archived(&self, relative: &str) -> Path {
         self.below(&format!("archive/{relative}"))

@@ -56,33 +56,62 @@ pub(super) enum Beginning {
     Held,
 }
 
+/// A batch that has ended and that no node holds.
+pub(super) struct Deletable {
+    /// Its row.
+    pub(super) batch: BatchRow,
+    /// The version of its lease: as long as the lease has it, no row of the batch has changed.
+    pub(super) lease_version: u64,
+}
+
 /// Deletes a batch that has ended, if no node holds it.
-pub(super) async fn begin(store: &dyn Store, place: &BatchPlace) -> Result<Beginning, DriveError> {
+async fn begin(store: &dyn Store, place: &BatchPlace) -> Result<Beginning, DriveError> {
+    match check(store, place).await? {
+        Ok(deletable) => delete(store, place, &deletable).await,
+        Err(beginning) => Ok(beginning),
+    }
+}
+
+/// Whether a batch may be deleted now.
+pub(super) async fn check(
+    store: &dyn Store,
+    place: &BatchPlace,
+) -> Result<Result<Deletable, Beginning>, DriveError> {
     let id = place.id();
-    let Some(lease) = store.get_record(LEASES, &id).await? else { return Ok(Beginning::Absent) };
+    let Some(lease) = store.get_record(LEASES, &id).await? else { return Ok(Err(Beginning::Absent)) };
     let now_ms = store.now_ms().await?;
     if lease::is_held(&lease, now_ms) {
-        return Ok(Beginning::Held);
+        return Ok(Err(Beginning::Held));
     }
     // A waiting message may bring the batch back to work: it is applied first. Late results wake no
     // node by themselves.
     if inbox::has_messages(store, place).await? {
         lease::wake(store, place, now_ms).await?;
-        return Ok(Beginning::Held);
+        return Ok(Err(Beginning::Held));
     }
     // Only a holder writes the row, so it is current as long as the lease has this version.
     let Some(record) = store.get_record(Table::Batches.name(), &id).await? else {
-        return Ok(Beginning::Absent);
+        return Ok(Err(Beginning::Absent));
     };
-    let Row::Batch(batch) = decode(Table::Batches, &record)? else { return Ok(Beginning::Absent) };
+    let Row::Batch(batch) = decode(Table::Batches, &record)? else { return Ok(Err(Beginning::Absent)) };
     if !has_ended(&batch) {
-        return Ok(Beginning::Open);
+        return Ok(Err(Beginning::Open));
     }
+    Ok(Ok(Deletable { batch, lease_version: lease.version }))
+}
+
+/// Deletes a batch if it is as it was checked.
+pub(super) async fn delete(
+    store: &dyn Store,
+    place: &BatchPlace,
+    deletable: &Deletable,
+) -> Result<Beginning, DriveError> {
+    let (id, now_ms) = (place.id(), store.now_ms().await?);
     let delete = |kind: &str, id: String, expect| RecordWrite::Delete { kind: kind.to_owned(), id, expect };
     let writes = vec![
-        delete(LEASES, id.clone(), Expect::Version(lease.version)),
+        delete(LEASES, id.clone(), Expect::Version(deletable.lease_version)),
         delete(Table::Batches.name(), id.clone(), Expect::Anything),
-        delete(BATCH_INDEX, place.index_id(&batch.runbook_name), Expect::Anything),
+        delete(BATCH_INDEX, place.index_id(&deletable.batch.runbook_name), Expect::Anything),
         put(DELETIONS, &id, Expect::Anything, now_ms, Vec::new()),
     ];
     match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use segno::store::{ListRecords, ProviderError};
+use segno::store::{ErrorKind, ListRecords, ProviderError, Store};
 use serde::{Deserialize, Serialize};
 
 use super::deletion::{self, has_ended};
+use super::error::DriveError;
 use super::holder::Services;
 use super::load::decode;
 use super::place::BatchPlace;
 use super::post::timestamp;
+use super::retire::{BatchArchive, BatchArchiveError, ExpiredBatch};
 use super::upkeep::Next;
 use crate::rows::{Row, Table};
 
@@ -36,8 +38,11 @@ pub(super) struct Cursor {
     after: Option<String>,
 }
 
-/// Looks at some batches, and deletes those that have expired.
-pub(super) async fn part(services: &Services, cursor: Cursor) -> Result<Next<Cursor>, ProviderError> {
+/// Looks at some batches, and deletes those that have expired, after an archive has stored them.
+pub(super) async fn part(
+    (services, archive): (&Services, Option<&dyn BatchArchive>),
+    cursor: Cursor,
+) -> Result<Next<Cursor>, ProviderError> {
     let Some(retention) = services.options.retention else {
         return Ok(Next { cursor, after: IDLE_PAUSE });
     };
@@ -59,11 +64,45 @@ pub(super) async fn part(services: &Services, cursor: Cursor) -> Result<Next<Cur
             continue;
         }
         // One that a node holds is deleted by the next sweep.
-        if let Err(error) = deletion::begin(store, &place).await {
-            tracing::warn!(batch = %place.id(), %error, "an expired batch cannot be deleted");
+        match retire(store, archive, &place).await {
+            Ok(()) => {}
+            Err(Stuck::Batch(error)) => {
+                tracing::warn!(batch = %place.id(), error, "an expired batch cannot be deleted");
+            }
+            Err(Stuck::Archive(error)) => {
+                return Err(ProviderError::new(ErrorKind::Unavailable, "archive_batch", error));
+            }
         }
     }
     let is_last = page.len() < BATCHES_PER_PART;
     let after = if is_last { None } else { page.last().map(|record| record.id.clone()) };
     Ok(Next { cursor: Cursor { after }, after: if is_last { SWEEP_PAUSE } else { PART_PAUSE } })
+}
+
+/// Why a batch is not deleted.
+enum Stuck {
+    /// For a reason of its own.
+    Batch(String),
+    /// The archive takes nothing now.
+    Archive(String),
+}
+
+/// Has a batch archived, and deletes it if it is as it was archived.
+async fn retire(
+    store: &dyn Store,
+    archive: Option<&dyn BatchArchive>,
+    place: &BatchPlace,
+) -> Result<(), Stuck> {
+    let own = |error: DriveError| Stuck::Batch(error.to_string());
+    let Ok(deletable) = deletion::check(store, place).await.map_err(own)? else { return Ok(()) };
+    if let Some(archive) = archive {
+        let batch =
+            ExpiredBatch { scope: &place.scope, row: &deletable.batch, revision: deletable.lease_version };
+        archive.store(batch).await.map_err(|error| match error {
+            BatchArchiveError::Unreadable(_) => Stuck::Batch(error.to_string()),
+            BatchArchiveError::Unavailable(reason) => Stuck::Archive(reason),
+        })?;
+    }
+    deletion::delete(store, place, &deletable).await.map_err(own)?;
+    Ok(())
 }

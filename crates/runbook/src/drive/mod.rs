@@ -22,7 +22,7 @@
 //! | `report.rs` | reading a batch as a report, in parts |
 //! | `query/` | queries of data sources: when they run, and the members that they bring |
 //! | `calls.rs`, `unsent.rs`, `announcer.rs` | where jobs go, and those that no pool takes yet; where events go |
-//! | `upkeep.rs` | what one node at a time does besides: `deletion.rs`, `expiry.rs` delete batches, `ended_calls.rs` calls of ended steps; `audit.rs` proves that nothing waits without a wake-up |
+//! | `upkeep.rs` | what one node at a time does besides: `deletion.rs`, `expiry.rs` delete batches, `retire.rs` has them archived before, `ended_calls.rs` calls of ended steps; `audit.rs` proves that nothing waits without a wake-up |
 //! | `error.rs` | errors |
 //!
 //! **Invariants.** Only the holder of a batch writes its rows, each commit on condition of the
@@ -59,6 +59,7 @@ mod query;
 mod reading;
 mod receipt;
 mod report;
+mod retire;
 mod runbooks;
 mod settler;
 mod transition;
@@ -97,6 +98,7 @@ pub use query::{
 };
 pub use receipt::{Receipt, ReceiptState};
 pub use report::Report;
+pub use retire::{BatchArchive, BatchArchiveError, ExpiredBatch};
 pub use runbooks::{PublishOptions, PublishPlan, Published, Runbooks};
 pub use settler::{ResultSettler, SETTLE_KIND, register};
 pub use transition::{MAX_MOVED_BATCHES, PhaseTransition, Transition};

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::holder::Services;
+use super::retire::BatchArchive;
 use super::{audit, deletion, ended_calls, expiry};
 use crate::telemetry;
 
@@ -30,23 +31,31 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Looks after batches that nobody drives.
 pub struct Upkeep {
     services: Arc<Services>,
+    archive: Option<Arc<dyn BatchArchive>>,
 }
 
 impl Upkeep {
     /// The upkeep of a node.
     pub fn new(services: Services) -> Self {
-        Upkeep { services: Arc::new(services) }
+        Upkeep { services: Arc::new(services), archive: None }
+    }
+
+    /// Has batches that have expired archived before they are deleted.
+    #[must_use]
+    pub fn archive(self, archive: Arc<dyn BatchArchive>) -> Self {
+        Upkeep { archive: Some(archive), ..self }
     }
 
     /// Runs until told to stop. Stopping at any moment is safe.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         telemetry::show(&[telemetry::UNATTENDED_ROWS]);
         let services = &*self.services;
+        let archive = self.archive.as_deref();
         let work = async {
             tokio::join!(
                 each_due(services, deletion::DELETIONS, |record| deletion::finish(services, record)),
                 each_due(services, ended_calls::ENDED_CALLS, |record| ended_calls::delete(services, record)),
-                in_turns(services, expiry::ID, |cursor| expiry::part(services, cursor)),
+                in_turns(services, expiry::ID, |cursor| expiry::part((services, archive), cursor)),
                 in_turns(services, audit::ID, |cursor| audit::part(services, cursor)),
             )
         };

@@ -71,6 +71,7 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use sessions::{Door, Sessions};
 pub use system::System;
+pub use tenant::runbook_rows;
 pub use tenant::{
     BackfillRequest, BulkChange, BulkTarget, CallFound, InstanceFilter, Located, NewInstance, OfStore,
     PoolCondition, PoolFetch, Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant,

@@ -144,7 +144,7 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
     Ok(Json(ActionList { actions, unreadable, next_cursor }))
 }
 
-/// One action. What came in over HTTP is shown to callers that may change it.
+/// One action, from the archive if it is no longer in the store. What came in over HTTP is shown to callers that may change it.
 #[utoipa::path(get, path = "/v1/actions/{id}", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), responses((status = 200, body = Action)))]
@@ -153,18 +153,26 @@ pub async fn get(
     tenant: Tenant,
     Path(id): Path<String>,
 ) -> Result<Json<Action>, Refusal> {
-    let found = tenant.actions().get(parse_id(&id)?).await;
+    let (found, archived) = tenant.action_or_archived(parse_id(&id)?).await?;
     let bodies = if caller.may(Need::Operate) { Bodies::Shown } else { Bodies::Hidden };
-    Ok(Json(shown(&tenant, found.map_err(|error| tenant.refused(error))?, bodies)?))
+    Ok(Json(Action { archived, ..shown(&tenant, found, bodies)? }))
 }
 
-/// One action without the body of its webhook.
+/// One action that is in the store, without the body of its webhook.
 ///
 /// # Errors
 /// `unknown-action` when there is none.
-pub async fn get_without_body(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Action>, Refusal> {
+pub async fn get_live_without_body(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Action>, Refusal> {
     let found = tenant.actions().get(parse_id(&id)?).await;
-    Ok(Json(shown(&tenant, found.map_err(|error| tenant.refused(error))?, Bodies::Hidden)?))
+    Ok(Json(without_body(&tenant, found.map_err(|error| tenant.refused(error))?)?))
+}
+
+/// An action as it is shown without the body of its webhook.
+///
+/// # Errors
+/// When its input or result has no JSON form.
+pub fn without_body(tenant: &Tenant, action: core::Action) -> Result<Action, Refusal> {
+    shown(tenant, action, Bodies::Hidden)
 }
 
 /// Changes an action. What is left out stays; `recurrence_secs: null` ends the recurrence.
@@ -351,5 +359,6 @@ fn shown(tenant: &Tenant, action: core::Action, bodies: Bodies) -> Result<Action
         },
         instance: tenant.shown_instance(action.instance.as_deref()),
         note: action.note,
+        archived: false,
     })
 }

@@ -180,7 +180,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::retry))
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
-        .routes(routes!(archive::erase_instance))
+        .routes(routes!(archive::erase_id))
+        .routes(routes!(archive::erase))
         .routes(routes!(invocations::invoke))
         .routes(routes!(dead_letters::resubmit))
         .routes(routes!(dead_letters::discard))
@@ -258,8 +259,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
         .routes(routes!(audit::list))
-        .routes(routes!(system::settings))
-        .routes(routes!(archive::erase));
+        .routes(routes!(system::settings));
     let known = OpenApiRouter::new()
         .routes(routes!(sessions::me))
         .routes(routes!(sessions::list))

@@ -58,6 +58,7 @@ impl Settings {
             max_recurring_per_tenant: actions.max_recurring_per_tenant,
             keep_finished: days(actions.keep_finished_days),
             keep_history: days(actions.keep_history_days),
+            retires: self.archive.enabled,
             ..ActionOptions::default()
         }
     }

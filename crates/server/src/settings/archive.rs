@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use segno_ledger::archive::UpkeepOptions;
+use segno_actions::Keep;
+use segno_ledger::archive::{Group, UpkeepOptions};
 use segno_ledger::objects::{Location, Stores};
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,26 @@ pub struct ArchiveSettings {
     pub credentials: Option<PathBuf>,
     /// Archived rows are removed so many days after what they are about has ended; never without it.
     pub keep_days: Option<u32>,
+    /// The same for actions.
+    pub keep_actions_days: Option<u32>,
+    /// The same for histories of recurring actions.
+    pub keep_recurring_days: Option<u32>,
+    /// The same for the audit log.
+    pub keep_audit_days: Option<u32>,
+    /// The same for batches of runbooks.
+    pub keep_batches_days: Option<u32>,
+}
+
+impl ArchiveSettings {
+    /// The groups with a time of their own: setting, group, days.
+    fn own_days(&self) -> [(&'static str, Group, Option<u32>); 4] {
+        [
+            ("archive.keep_actions_days", Group::Actions, self.keep_actions_days),
+            ("archive.keep_recurring_days", Group::Recurring, self.keep_recurring_days),
+            ("archive.keep_audit_days", Group::Audit, self.keep_audit_days),
+            ("archive.keep_batches_days", Group::Batches, self.keep_batches_days),
+        ]
+    }
 }
 
 impl Settings {
@@ -43,11 +64,19 @@ impl Settings {
         Ok(Some(Stores::shared(opened.map_err(refused)?)))
     }
 
+    /// How long entries of the audit log are kept in the store, and what becomes of them then.
+    pub fn keep_audit(&self) -> Keep {
+        let time = Duration::from_secs(u64::from(self.auth.audit_days) * 24 * 60 * 60);
+        if self.archive.enabled { Keep::Retire(time) } else { Keep::Expire(time) }
+    }
+
     /// How the files of the archive are kept.
     pub fn archive_upkeep(&self) -> UpkeepOptions {
         let day = Duration::from_secs(24 * 60 * 60);
         let keep = self.archive.keep_days.map(|days| day * days);
-        UpkeepOptions { keep, ..UpkeepOptions::default() }
+        let own = self.archive.own_days().into_iter();
+        let keep_of = own.filter_map(|(_, group, days)| Some((group, day * days?))).collect();
+        UpkeepOptions { keep, keep_of, ..UpkeepOptions::default() }
     }
 
     /// Checks what types cannot.
@@ -63,11 +92,15 @@ impl Settings {
                 "belongs to archive.url, which is not set",
             ));
         }
-        if archive.keep_days == Some(0) {
-            return Err(SettingsError::value(
-                "archive.keep_days",
-                "must be at least 1; leave it out to keep rows for ever",
-            ));
+        let all = ("archive.keep_days", archive.keep_days);
+        let own = archive.own_days().map(|(name, _, days)| (name, days));
+        for (name, days) in std::iter::once(all).chain(own) {
+            if days == Some(0) {
+                return Err(SettingsError::value(
+                    name,
+                    "must be at least 1; leave it out to keep rows for ever",
+                ));
+            }
         }
         let has_place = archive.url.is_some()
             || self.ledger.url.is_some()
@@ -109,6 +142,7 @@ mod tests {
             ("memory:", ArchiveSettings { url: Some("x".to_owned()), ..on() }, "archive.url"),
             ("memory:", ArchiveSettings { credentials, ..on() }, "archive.credentials"),
             ("memory:", ArchiveSettings { keep_days: Some(0), ..on() }, "archive.keep_days"),
+            ("memory:", ArchiveSettings { keep_actions_days: Some(0), ..on() }, "keep_actions_days"),
         ] {
             let error = checked(store, archive).unwrap_err();
             assert!(error.contains(problem), "{error}");

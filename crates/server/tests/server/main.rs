@@ -10,6 +10,7 @@ mod access;
 mod actions;
 mod administration;
 mod archive;
+mod archived_batches;
 mod assets;
 mod automation;
 mod batch_live;

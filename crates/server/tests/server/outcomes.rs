@@ -384,8 +384,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/saved/{name}", "/v1/saved/mine", Value::Null));
     rows.push(row(delete, "/v1/keys/{id}", &format!("/v1/keys/{revoked}"), Value::Null));
     rows.push(row(delete, "/v1/instances/{id}", "/v1/instances/two?force=true", Value::Null));
-    let of_instance = "/v1/archive/instances/{id}";
-    rows.push(row(delete, of_instance, "/v1/archive/instances/two", Value::Null));
+    rows.push(row(delete, "/v1/archive/{of}/{id}", "/v1/archive/instances/two", Value::Null));
     rows.push(row(delete, "/v1/archive", "/v1/archive", Value::Null));
     rows
 }

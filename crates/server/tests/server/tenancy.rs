@@ -484,7 +484,9 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/instances/{id}/events"
         | "get /v1/instances/{id}/logs"
         | "post /v1/instances/{id}/resume" => of_instance(),
-        "delete /v1/archive/instances/{id}" => of_instance(),
+        "delete /v1/archive/{of}/{id}" => {
+            all(of_instance(), &|sent| Sent { path: sent.path.replace("{of}", "instances"), ..sent })
+        }
         "get /v1/archive" | "delete /v1/archive" => vec![plain(path)],
         "delete /v1/instances/{id}" => all(of_instance(), &|sent| sent.query("force=true")),
         "post /v1/instances/{id}/cancel"

@@ -1,9 +1,11 @@
 //! The audit finds what waits without a wake-up, and nothing else; batches and calls that are not
 //! kept are deleted.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde_json::json;
 
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
@@ -11,7 +13,10 @@ use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use super::world::{Reply, World, all_succeed, small_runbook};
 use crate::drive::audit;
 use crate::drive::place::{BatchPlace, INBOX, LEASES};
-use crate::drive::{BatchDeletion, DELETIONS, ENDED_CALLS, RECEIPTS, Services, Upkeep};
+use crate::drive::{
+    BatchArchive, BatchArchiveError, BatchDeletion, DELETIONS, ENDED_CALLS, ExpiredBatch, RECEIPTS, Services,
+    Upkeep,
+};
 use crate::message::Action;
 use crate::rows::{BatchId, Row, RowKey, Table};
 
@@ -154,6 +159,67 @@ fn batches_are_deleted_when_they_have_expired() {
             assert!(world.store.list_records(request).await.unwrap().is_empty(), "{kind}");
         }
         upkeep.abort();
+    });
+}
+
+/// Keeps the ids of what it is given, fails at first, and has a batch changed while it stores it.
+struct Recording {
+    store: Arc<dyn Store>,
+    seen: Mutex<Vec<(BatchId, u64, usize)>>,
+    troubles: Mutex<Vec<BatchArchiveError>>,
+    touches: AtomicBool,
+}
+
+#[async_trait]
+impl BatchArchive for Recording {
+    async fn store(&self, batch: ExpiredBatch<'_>) -> Result<(), BatchArchiveError> {
+        let trouble = self.troubles.lock().unwrap().pop();
+        if let Some(trouble) = trouble {
+            return Err(trouble);
+        }
+        let place = BatchPlace::new(batch.scope.clone(), batch.row.id);
+        let members = Table::BatchMembers.name();
+        let request = ListRecords { kind: members, id_prefix: &place.folder(), after_id: None, limit: 100 };
+        let rows = self.store.list_records(request).await.unwrap().len();
+        self.seen.lock().unwrap().push((batch.row.id, batch.revision, rows));
+        if self.touches.swap(false, Ordering::Relaxed) {
+            let now_ms = self.store.now_ms().await.unwrap();
+            crate::drive::lease::wake(&*self.store, &place, now_ms).await.unwrap();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_batch_is_deleted_after_it_was_archived_as_it_is() {
+    segno_testkit::run(async {
+        let mut world = World::new(all_succeed());
+        world.options.retention = Some(Duration::from_secs(24 * 60 * 60));
+        world.publish(&small_runbook(&[&["one"]])).await;
+        let batch = world.create(Some(world.now()), &["a", "b"]).await;
+        let process = world.process(world.store.clone(), "node").await;
+        world.until_ended(batch).await;
+        let archive = Arc::new(Recording {
+            store: world.store.clone(),
+            seen: Mutex::default(),
+            troubles: Mutex::new(vec![
+                BatchArchiveError::Unreadable("x".to_owned()),
+                BatchArchiveError::Unavailable("y".to_owned()),
+            ]),
+            touches: AtomicBool::new(true),
+        });
+        let upkeep = Upkeep::new(services(&world)).archive(archive.clone());
+        let upkeep = tokio::spawn(upkeep.run(std::future::pending()));
+        world.pass(23 * 60 * 60).await;
+        assert!(archive.seen.lock().unwrap().is_empty(), "it is kept for a day");
+        world.pass(2 * 60 * 60).await;
+        assert!(world.runbooks.batch(&world.scope, batch).await.is_err());
+        let seen = archive.seen.lock().unwrap().clone();
+        assert_eq!(seen.len(), 2, "it was changed while it was archived, so it was archived again: {seen:?}");
+        assert!(seen[0].1 < seen[1].1, "the later revision is the greater one");
+        assert_eq!((seen[1].0, seen[1].2), (batch, 2));
+        upkeep.abort();
+        drop(process);
     });
 }
 

@@ -3,14 +3,19 @@
 use segno::client::{EventList, ExecutionList, Instance};
 use segno::event::EventKind;
 use segno::store::{ExecutionInfo, ExecutionStatus, HistoryQuery};
+use segno_actions::action::{Action, ActionError};
 use segno_api::archive::{ArchiveSummary, ArchivedKind, Erased};
+use segno_api::audit::AuditEntry;
 use segno_ledger::archive::{
-    ArchiveFault, ArchiveStore, ArchivedExecution, ArchivedFile, Doubts, EventsQuery, KINDS, Kind,
+    ArchiveFault, ArchiveStore, ArchivedExecution, ArchivedFile, AuditRow, Doubts, EventsQuery, Group, KINDS,
+    Kind,
 };
 use segno_ledger::tables::Cell;
+use uuid::Uuid;
 
 use super::{Rejected, Tenant};
 use crate::access::timestamp;
+use crate::audit_archive;
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
 
@@ -73,6 +78,27 @@ impl Tenant {
             }
             _ => Ok(None),
         }
+    }
+
+    /// One action, from the archive if it is no longer in the store, and whether it comes from there.
+    ///
+    /// # Errors
+    /// `unknown-action` when it is in neither, `archive-unavailable` when it is not in the store and the archive cannot be read.
+    pub async fn action_or_archived(&self, id: Uuid) -> Result<(Action, bool), Refusal> {
+        let unknown = match self.actions().get(id).await {
+            Ok(action) => return Ok((action, false)),
+            Err(error @ ActionError::Unknown { .. }) => self.refused(error),
+            Err(error) => return Err(self.refused(error)),
+        };
+        let Some(archive) = &self.resources().archive else { return Err(unknown) };
+        let found =
+            archive.action(&self.owner(), &id.to_string()).await.map_err(|error| self.refused(error))?;
+        Ok((found.ok_or(unknown)?, true))
+    }
+
+    /// An archived entry of the audit log, as callers see it.
+    pub fn archived_audit(&self, row: &AuditRow) -> AuditEntry {
+        audit_archive::entry(&self.scope, row)
     }
 
     /// A page of a history, from the archive if it is no longer in the store, and whether it comes from there. `query` has the
@@ -151,21 +177,21 @@ impl Tenant {
         Ok(ArchiveSummary { enabled: true, kinds })
     }
 
-    /// Erases all archived rows of an instance.
+    /// Erases all archived rows of an id.
     ///
     /// # Errors
     /// `archive-unavailable`; `not-found` without an archive.
-    pub async fn erase_archived(&self, id: &str) -> Result<Erased, Refusal> {
-        let erased = self.archive()?.erase(&self.owner(), id).await;
+    pub async fn erase_archived(&self, group: Group, id: &str) -> Result<Erased, Refusal> {
+        let erased = self.archive()?.erase(&self.owner(), group, id).await;
         erased.map(shown).map_err(|error| self.refused(error))
     }
 
-    /// Erases the archive of the tenant.
+    /// Erases some groups of the archive of the tenant as a whole.
     ///
     /// # Errors
     /// `archive-unavailable`; `not-found` without an archive.
-    pub async fn erase_archive(&self) -> Result<Erased, Refusal> {
-        let erased = self.archive()?.erase_all(&self.owner()).await;
+    pub async fn erase_archive(&self, groups: &[Group]) -> Result<Erased, Refusal> {
+        let erased = self.archive()?.erase_all(&self.owner(), groups).await;
         erased.map(shown).map_err(|error| self.refused(error))
     }
 
@@ -180,6 +206,14 @@ impl Tenant {
     /// `archive-unavailable`; `not-found` without an archive.
     pub async fn archived_files(&self, kind: &Kind) -> Result<Vec<ArchivedFile>, Refusal> {
         self.archive()?.files(&self.owner(), kind).await.map_err(|error| self.refused(error))
+    }
+
+    /// The files of a kind that may have rows of an id, those of the latest day first.
+    ///
+    /// # Errors
+    /// `archive-unavailable`; `not-found` without an archive.
+    pub async fn archived_files_of(&self, kind: &Kind, id: &str) -> Result<Vec<ArchivedFile>, Refusal> {
+        self.archive()?.files_of(&self.owner(), kind, id).await.map_err(|error| self.refused(error))
     }
 
     /// Some columns of the rows of a file; `None` when it was merged or erased meanwhile.
@@ -242,7 +276,7 @@ fn is_unknown(refusal: &Refusal) -> bool {
 }
 
 fn shown(erased: segno_ledger::archive::Erased) -> Erased {
-    Erased { rows: erased.rows, files: erased.files }
+    Erased { rows: erased.rows, files: erased.files, kept: Vec::new() }
 }
 
 fn execution(found: ArchivedExecution) -> ExecutionInfo {

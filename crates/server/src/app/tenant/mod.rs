@@ -4,6 +4,7 @@
 //! another tenant is not there. One file per resource.
 
 mod archive;
+mod archived_batches;
 mod assets;
 mod audit;
 mod automation;
@@ -27,7 +28,7 @@ mod recurring;
 mod reserved;
 mod run_rows;
 mod runbook_pools;
-mod runbook_rows;
+pub mod runbook_rows;
 mod runbooks;
 mod runs;
 mod saved;
@@ -128,7 +129,7 @@ impl Tenant {
         ActionDb::new(self.resources().store.clone())
             .scope(self.owner())
             .clock(self.app.clock.clone())
-            .keep_finished(self.app.settings.action_options().keep_finished)
+            .keep_finished(self.app.settings.action_options().finished())
     }
 
     /// A place for a live stream of the caller, released when dropped.

@@ -167,7 +167,8 @@ impl Tenant {
         RecurringAction { last_execution_id, ..action }
     }
 
-    fn shown_entry(&self, entry: HistoryEntry) -> HistoryEntry {
+    /// An entry of a history, in the ids of the caller.
+    pub fn shown_entry(&self, entry: HistoryEntry) -> HistoryEntry {
         let instance = self.shown_instance(entry.instance.as_deref());
         HistoryEntry { instance, ..entry }
     }

@@ -103,6 +103,7 @@ pub fn batch(row: &BatchRow) -> wire::Batch {
         ending: row.ending.map(batch_status),
         pause_reason: row.pause_reason.clone(),
         is_sealed: row.is_sealed,
+        archived: false,
         member_counts: wire::MemberCounts {
             active: row.member_counts.active,
             removed: row.member_counts.removed,

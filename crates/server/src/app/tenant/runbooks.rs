@@ -248,11 +248,11 @@ impl Tenant {
         self.resources().runbooks.batch(&self.owner(), id).await.map_err(|error| self.refused(error))
     }
 
-    /// A batch with its phases and init steps.
+    /// A batch that is in the store, with its phases and init steps.
     ///
     /// # Errors
     /// `unknown-batch`.
-    pub async fn batch(&self, id: u64) -> Result<wire::BatchDetails, Refusal> {
+    pub async fn live_batch(&self, id: u64) -> Result<wire::BatchDetails, Refusal> {
         let row = self.batch_row(BatchId(id)).await?;
         let (details, missing) = damage::shown_in_parts(self.batch_parts(rows::batch(&row))).await;
         let mut details = details?;
@@ -318,11 +318,11 @@ impl Tenant {
         self.explain_pools(batch, key, explained).await
     }
 
-    /// Members of a batch after one.
+    /// Members of a batch that is in the store, after one.
     ///
     /// # Errors
     /// `unknown-batch`.
-    pub async fn members(
+    pub async fn live_members(
         &self,
         batch: u64,
         after: Option<u64>,
@@ -343,11 +343,15 @@ impl Tenant {
         Ok(found.into_iter().filter_map(of_member).collect())
     }
 
-    /// The member of a batch that has a key; none if no member has it.
+    /// The member of a batch that is in the store, by its key; none if no member has it.
     ///
     /// # Errors
     /// `unknown-batch`.
-    pub async fn member_of_key(&self, batch: u64, key: &str) -> Result<Option<wire::Member>, Refusal> {
+    pub(super) async fn live_member_of_key(
+        &self,
+        batch: u64,
+        key: &str,
+    ) -> Result<Option<wire::Member>, Refusal> {
         let batch = BatchId(batch);
         let batch_row = damage::part(self.batch_row(batch).await)?;
         let last_query = self.last_query(batch_row.as_ref()).await?;
@@ -363,11 +367,11 @@ impl Tenant {
         })
     }
 
-    /// A member with its steps.
+    /// A member of a batch that is in the store, with its steps.
     ///
     /// # Errors
     /// `unknown-batch`, `not-found`.
-    pub async fn member(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
+    pub async fn live_member(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
         let (details, missing) = damage::shown_in_parts(self.member_parts(batch, member)).await;
         let mut details = details?;
         details.unreadable.extend(missing);

@@ -10,4 +10,4 @@
 mod fields;
 pub mod inspect;
 pub mod manage;
-mod view;
+pub mod view;

@@ -1,13 +1,14 @@
 //! Actions of a tenant.
 
 use segno_api::action::ActionStatusName;
-use segno_ledger::sql::{ColumnKind as Kind, Pushdown, TableInfo};
+use segno_ledger::sql::{ColumnKind as Kind, Pushdown, Scan, TableInfo};
 
-use super::listing::{Listing, Part, fields, if_there, pages};
-use super::{UNREADABLE, column, pushed};
+use super::listing::{Listing, Part, Parts, fields, if_there, pages, unshown};
+use super::retired::{Retired, with_archive};
+use super::{ARCHIVED, UNREADABLE, column, pushed};
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
-use crate::routes::actions::{ActionQuery, get_without_body, list};
+use crate::routes::actions::{ActionQuery, get_live_without_body, list, without_body};
 
 /// Functions and orchestrations called once, at a time or because a webhook came in.
 pub static ACTIONS: TableInfo = TableInfo {
@@ -29,9 +30,10 @@ pub static ACTIONS: TableInfo = TableInfo {
         column("created_at", Kind::Time, "When it was made"),
         column("updated_at", Kind::Time, "When it was last changed"),
         column("instance", Kind::Text, "The instance that runs it, or ran it"),
+        ARCHIVED,
         UNREADABLE,
     ],
-    key: &["id"],
+    key: &["id", "created_at"],
     newest_first: None,
 };
 
@@ -54,29 +56,49 @@ pub fn actions(tenant: &Tenant) -> Listing {
         info: &ACTIONS,
         places: PLACES,
         open: Box::new(move |scan| {
-            let tenant = tenant.clone();
-            if let Some(id) = scan.equals_text("id").map(str::to_owned) {
-                let one = async move {
-                    let found = if_there(get_without_body(tenant, Path(id)).await)?;
-                    found.iter().map(fields).collect()
-                };
-                return Box::pin(futures_util::stream::once(one));
-            }
-            let status = scan.equals_text("status").and_then(|name| match name {
-                "pending" => Some(ActionStatusName::Pending),
-                "running" => Some(ActionStatusName::Running),
-                "completed" => Some(ActionStatusName::Completed),
-                "failed" => Some(ActionStatusName::Failed),
-                _ => None,
-            });
-            pages(move |cursor| {
-                let (tenant, status) = (tenant.clone(), status.into_iter().collect());
-                async move {
-                    let query = ActionQuery { status, limit: Some(segno::limits::MAX_PAGE_ROWS), cursor };
-                    let page = list(tenant, Query(query)).await?.0;
-                    Part::of(&page.actions, &page.unreadable, "id", page.next_cursor)
-                }
-            })
+            let mut wanted = Vec::new();
+            wanted.extend(scan.equals_text("id").map(|id| ("id", id.to_owned())));
+            wanted.extend(scan.equals_text("status").map(|status| ("status", status.to_owned())));
+            let retired = Retired {
+                kind: &segno_ledger::archive::ACTIONS,
+                columns: &["data"],
+                wanted,
+                range: (None, None),
+                key: &["id", "created_at"],
+                newest_first: None,
+                show: |tenant, row| {
+                    let action = serde_json::from_str(row.text(0)).map_err(unshown)?;
+                    fields(&without_body(tenant, action)?)
+                },
+            };
+            with_archive(&tenant, live(&tenant, &scan), retired)
         }),
     }
+}
+
+/// The actions that are in the store.
+fn live(tenant: &Tenant, scan: &Scan) -> Parts {
+    let tenant = tenant.clone();
+    if let Some(id) = scan.equals_text("id").map(str::to_owned) {
+        let one = async move {
+            let found = if_there(get_live_without_body(tenant, Path(id)).await)?;
+            found.iter().map(fields).collect()
+        };
+        return Box::pin(futures_util::stream::once(one));
+    }
+    let status = scan.equals_text("status").and_then(|name| match name {
+        "pending" => Some(ActionStatusName::Pending),
+        "running" => Some(ActionStatusName::Running),
+        "completed" => Some(ActionStatusName::Completed),
+        "failed" => Some(ActionStatusName::Failed),
+        _ => None,
+    });
+    pages(move |cursor| {
+        let (tenant, status) = (tenant.clone(), status.into_iter().collect());
+        async move {
+            let query = ActionQuery { status, limit: Some(segno::limits::MAX_PAGE_ROWS), cursor };
+            let page = list(tenant, Query(query)).await?.0;
+            Part::of(&page.actions, &page.unreadable, "id", page.next_cursor)
+        }
+    })
 }

@@ -135,7 +135,10 @@ impl ArchivedInstances {
     }
 
     async fn list(&mut self) -> Result<(), Refusal> {
-        self.unread = self.tenant.archived_files(&INSTANCES).await?;
+        self.unread = match self.scan.equals_text("id") {
+            Some(id) => self.tenant.archived_files_of(&INSTANCES, id).await?,
+            None => self.tenant.archived_files(&INSTANCES).await?,
+        };
         let (created_from, created_before) = self.scan.range("created_at");
         let (ended_from, ended_before) = self.scan.range("completed_at");
         let read = &self.read;

@@ -95,7 +95,10 @@ fn column(name: &'static str) -> Option<&'static str> {
 impl Reading {
     async fn list(&mut self) -> Result<(), Refusal> {
         let (from, before) = self.scan.range("instance_created_at");
-        let mut files = self.tenant.archived_files(&EVENTS).await?;
+        let mut files = match self.scan.equals_text("instance") {
+            Some(id) => self.tenant.archived_files_of(&EVENTS, id).await?,
+            None => self.tenant.archived_files(&EVENTS).await?,
+        };
         files.retain(|file| {
             !self.read.contains(&file.name.digest)
                 && from.is_none_or(|from| file.name.to_ms >= from)

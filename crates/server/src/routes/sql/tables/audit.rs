@@ -4,10 +4,12 @@ use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use segno::limits::MAX_PAGE_ROWS;
 use segno_api::audit::ListAudit;
+use segno_ledger::archive::{ArchivedRow as _, AuditRow};
 use segno_ledger::sql::{ColumnKind as Kind, Pushdown, TableInfo};
 
-use super::listing::{Listing, Part, pages};
-use super::{UNREADABLE, column, pushed};
+use super::listing::{Listing, Part, fields, pages, unshown};
+use super::retired::{Retired, with_archive};
+use super::{ARCHIVED, UNREADABLE, column, pushed};
 use crate::app::Tenant;
 use crate::extract::Query;
 use crate::problem::{Code, Refusal};
@@ -25,11 +27,30 @@ pub static AUDIT: TableInfo = TableInfo {
         column("path", Kind::Text, "The path that was asked for"),
         column("status", Kind::Integer, "HTTP status of the answer"),
         column("request_id", Kind::Text, "Id of the request"),
+        column("reason", Kind::Text, "Why, if the caller said so"),
+        ARCHIVED,
         UNREADABLE,
     ],
     key: &["id"],
     newest_first: Some("at"),
 };
+
+/// All columns of archived entries.
+const COLUMNS: &[&str] = &[
+    "tenant_id",
+    "workspace_id",
+    "id",
+    "incarnation",
+    "revision",
+    "ended_at",
+    "at",
+    "key",
+    "operation",
+    "path",
+    "status",
+    "request_id",
+    "reason",
+];
 
 /// The audit log of a tenant; refused to callers who may not read it.
 pub fn audit(tenant: &Tenant, may_read: bool) -> Listing {
@@ -51,14 +72,27 @@ pub fn audit(tenant: &Tenant, may_read: bool) -> Listing {
                 limit: Some(MAX_PAGE_ROWS),
                 ..ListAudit::default()
             };
-            let tenant = tenant.clone();
-            pages(move |cursor| {
-                let (tenant, request) = (tenant.clone(), ListAudit { cursor, ..request.clone() });
+            let of_tenant = tenant.clone();
+            let live = pages(move |cursor| {
+                let (tenant, request) = (of_tenant.clone(), ListAudit { cursor, ..request.clone() });
                 async move {
                     let page = list(tenant, Query(request)).await?.0;
                     Part::of(&page.entries, &page.unreadable, "id", page.next_cursor)
                 }
-            })
+            });
+            let retired = Retired {
+                kind: &segno_ledger::archive::AUDIT,
+                columns: COLUMNS,
+                wanted: scan.equals_text("key").map(|key| ("key", key.to_owned())).into_iter().collect(),
+                range: (from, before),
+                key: &["id"],
+                newest_first: Some("at"),
+                show: |tenant, row| {
+                    let row = AuditRow::from_cells(row.cells.to_vec());
+                    fields(&tenant.archived_audit(&row.map_err(unshown)?))
+                },
+            };
+            with_archive(&tenant, live, retired)
         }),
     }
 }

@@ -1,13 +1,19 @@
 //! Batches of a tenant with their members, phases and steps.
 
+use axum::Json;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use segno::limits::MAX_PAGE_ROWS;
+use segno_actions::Listed;
+use segno_ledger::archive;
 use segno_ledger::sql::{ColumnKind as Kind, Pushdown, Scan, TableInfo, Value};
 
-use super::listing::{Listing, Part, Parts, fields, ids, if_there, nested, number_of, pages};
-use super::{UNREADABLE, column, pushed};
+use super::listing::{
+    Fields, Listing, Part, Parts, fields, ids, if_there, nested, number_of, pages, unshown,
+};
+use super::retired::{Retired, Show, Shown, with_archive};
+use super::{ARCHIVED, UNREADABLE, column, pushed};
 use crate::app::Tenant;
-use crate::extract::{Path, Query};
+use crate::extract::Query;
 use crate::problem::Refusal;
 use crate::routes::batches::{self as routes, BatchQuery};
 
@@ -36,6 +42,7 @@ pub static BATCHES: TableInfo = TableInfo {
         column("members_removed", Kind::Integer, "Members that have left"),
         column("members_failed", Kind::Integer, "Members with a step that failed for good"),
         column("members_cancelled", Kind::Integer, "Members that were cancelled"),
+        ARCHIVED,
         UNREADABLE,
     ],
     key: &["id"],
@@ -61,6 +68,7 @@ pub static MEMBERS: TableInfo = TableInfo {
         column("is_current", Kind::Flag, "Whether its source has it"),
         column("data", Kind::Json, "Columns of the source's row, as an object"),
         column("worker_data", Kind::Json, "Variables that results have set, as an object"),
+        ARCHIVED,
         UNREADABLE,
     ],
     key: &["batch", "id"],
@@ -93,6 +101,7 @@ pub static PHASES: TableInfo = TableInfo {
         column("approved_at", Kind::Time, "When it was approved"),
         column("approved_by", Kind::Text, "Id of the key with which it was approved"),
         column("stopped_at", Kind::Time, "When its error budget was spent"),
+        ARCHIVED,
     ],
     key: &["batch", "id"],
     newest_first: None,
@@ -126,6 +135,7 @@ pub static STEPS: TableInfo = TableInfo {
         column("retry_count", Kind::Integer, "Attempts after the first"),
         column("rollback_state", Kind::Text, "How far its rollback has got"),
         column("rollback_error", Kind::Text, "Which step of its rollback failed, and why"),
+        ARCHIVED,
         UNREADABLE,
     ],
     key: &["batch", "member", "id"],
@@ -145,20 +155,52 @@ pub fn batches(tenant: &Tenant) -> Listing {
             ("members_cancelled", &["member_counts", "cancelled"]),
         ],
         open: Box::new(move |scan| {
-            let tenant = tenant.clone();
-            match named(&scan, "id") {
+            let of_tenant = tenant.clone();
+            let live = match named(&scan, "id") {
                 Named::None => stream::empty().boxed(),
                 Named::One(id) => {
                     let one = async move {
-                        let found = if_there(routes::get(tenant, Path(id)).await)?;
+                        let found = if_live(of_tenant.live_batch(id).await)?;
                         found.iter().map(|found| fields(&found.batch)).collect()
                     };
                     stream::once(one).boxed()
                 }
-                Named::All => all(&tenant, scan.equals_text("runbook")),
-            }
+                Named::All => all(&of_tenant, scan.equals_text("runbook")),
+            };
+            let mut retired = of_kind(&archive::BATCHES, &["id"], named(&scan, "id"), stored);
+            retired.wanted.extend(scan.equals_text("runbook").map(|name| ("runbook", name.to_owned())));
+            with_archive(&tenant, live, retired)
         }),
     }
+}
+
+/// What of the archive belongs to a scan: rows of one batch, or of all.
+fn of_kind(kind: &'static archive::Kind, key: &'static [&'static str], batch: Named, show: Show) -> Retired {
+    let wanted = match batch {
+        // There is no such id.
+        Named::None => vec![("id", String::new())],
+        Named::One(id) => vec![("id", id.to_string())],
+        Named::All => Vec::new(),
+    };
+    Retired { kind, columns: &["data"], wanted, range: (None, None), key, newest_first: None, show }
+}
+
+/// An archived row: it was stored as it is shown.
+fn stored(_: &Tenant, row: Shown<'_>) -> Result<Fields, Refusal> {
+    serde_json::from_str(row.text(0)).map_err(unshown)
+}
+
+/// The same with the id of its batch.
+fn stored_with_batch(tenant: &Tenant, row: Shown<'_>) -> Result<Fields, Refusal> {
+    let batch = serde_json::value::RawValue::from_string(row.id.to_owned()).map_err(unshown)?;
+    let mut fields = stored(tenant, row)?;
+    fields.insert("batch".to_owned(), batch);
+    Ok(fields)
+}
+
+/// What is in the store no more, or never was, has no live rows.
+fn if_live<T>(found: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+    if_there(found.map(Json))
 }
 
 fn all(tenant: &Tenant, runbook: Option<&str>) -> Parts {
@@ -214,9 +256,11 @@ pub fn members(tenant: &Tenant) -> Listing {
             ("is_current", &["_is_current"]),
         ],
         open: Box::new(move |scan| {
-            let batches = of_batches(&tenant, &scan);
-            let tenant = tenant.clone();
-            nested(batches, move |batch| of_batch(tenant.clone(), batch))
+            let (batches, of_tenant) = (of_batches(&tenant, &scan), tenant.clone());
+            let live = nested(batches, move |batch| of_batch(of_tenant.clone(), batch));
+            let key = &["batch", "id"];
+            let retired = of_kind(&archive::MEMBERS, key, named(&scan, "batch"), stored_with_batch);
+            with_archive(&tenant, live, retired)
         }),
     }
 }
@@ -225,11 +269,18 @@ fn of_batch(tenant: Tenant, batch: u64) -> Parts {
     pages(move |cursor| {
         let tenant = tenant.clone();
         async move {
-            let page =
-                routes::MemberQuery { limit: Some(MAX_PAGE_ROWS), cursor, ..routes::MemberQuery::default() };
-            let found = if_there(routes::members(tenant, Path(batch), Query(page)).await)?;
+            let after = cursor.and_then(|cursor| cursor.parse().ok());
+            let found = if_live(tenant.live_members(batch, after, MAX_PAGE_ROWS).await)?;
             let Some(page) = found else { return Part::of::<()>(&[], &[], "id", None) };
-            Part::of(&page.members, &page.unreadable, "id", page.next_cursor)?.with("batch", &batch)
+            let is_more = page.len() == MAX_PAGE_ROWS;
+            let last = page.last().map(|row| match row {
+                Listed::Readable(member) => member.id.to_string(),
+                Listed::Unreadable(row) => row.id.clone(),
+            });
+            let (members, unreadable) = Listed::split(page);
+            let unreadable: Vec<segno_api::Unreadable> =
+                unreadable.into_iter().map(crate::app::runbook_rows::unreadable).collect();
+            Part::of(&members, &unreadable, "id", last.filter(|_| is_more))?.with("batch", &batch)
         }
     })
 }
@@ -241,17 +292,18 @@ pub fn phases(tenant: &Tenant) -> Listing {
         info: &PHASES,
         places: &[("batch", &["batch_id"]), ("name", &["phase_name"])],
         open: Box::new(move |scan| {
-            let batches = of_batches(&tenant, &scan);
-            let tenant = tenant.clone();
-            nested(batches, move |batch| {
-                let tenant = tenant.clone();
+            let (batches, of_tenant) = (of_batches(&tenant, &scan), tenant.clone());
+            let live = nested(batches, move |batch| {
+                let tenant = of_tenant.clone();
                 let read = async move {
-                    let found = if_there(routes::get(tenant, Path(batch)).await)?;
+                    let found = if_live(tenant.live_batch(batch).await)?;
                     let phases = found.map(|found| found.phases).unwrap_or_default();
                     phases.iter().map(fields).collect()
                 };
                 stream::once(read).boxed()
-            })
+            });
+            let retired = of_kind(&archive::PHASES, &["batch_id", "id"], named(&scan, "batch"), stored);
+            with_archive(&tenant, live, retired)
         }),
     }
 }
@@ -271,9 +323,11 @@ pub fn steps(tenant: &Tenant) -> Listing {
             ("result", &["result_json"]),
         ],
         open: Box::new(move |scan| {
-            let batches = of_batches(&tenant, &scan);
-            let tenant = tenant.clone();
-            nested(batches, move |batch| steps_of(tenant.clone(), batch))
+            let (batches, of_tenant) = (of_batches(&tenant, &scan), tenant.clone());
+            let live = nested(batches, move |batch| steps_of(of_tenant.clone(), batch));
+            let key = &["batch", "batch_member_id", "id"];
+            let retired = of_kind(&archive::STEPS, key, named(&scan, "batch"), stored_with_batch);
+            with_archive(&tenant, live, retired)
         }),
     }
 }
@@ -282,7 +336,7 @@ pub fn steps(tenant: &Tenant) -> Listing {
 fn steps_of(tenant: Tenant, batch: u64) -> Parts {
     let of_init = tenant.clone();
     let init = async move {
-        let found = if_there(routes::get(of_init, Path(batch)).await)?;
+        let found = if_live(of_init.live_batch(batch).await)?;
         let init = found.map(|found| found.init).unwrap_or_default();
         Ok(Part::of(&init, &[], "id", None)?.with("batch", &batch)?.into_rows())
     };
@@ -290,7 +344,7 @@ fn steps_of(tenant: Tenant, batch: u64) -> Parts {
     let of_members = nested(members, move |member| {
         let tenant = tenant.clone();
         let read = async move {
-            let found = if_there(routes::member(tenant, Path((batch, member))).await)?;
+            let found = if_live(tenant.live_member(batch, member).await)?;
             let Some(found) = found else { return Ok(Vec::new()) };
             let part = Part::of(&found.steps, &found.unreadable, "id", None)?;
             Ok(part.with("batch", &batch)?.with("batch_member_id", &member)?.into_rows())

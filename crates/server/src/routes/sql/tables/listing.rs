@@ -169,7 +169,7 @@ fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>, Refusal> {
     serde_json::value::to_raw_value(value).map_err(unshown)
 }
 
-fn unshown(error: serde_json::Error) -> Refusal {
+pub fn unshown(error: impl std::fmt::Display) -> Refusal {
     tracing::error!(%error, "a row cannot be shown");
     Refusal::new(Code::Internal, "a row cannot be shown; the server's log has the reason")
 }

@@ -11,6 +11,7 @@ mod hooks;
 mod instances;
 mod listing;
 mod recurring;
+mod retired;
 mod runs;
 mod workers;
 
@@ -74,6 +75,10 @@ const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Colu
 const fn pushed(name: &'static str, kind: ColumnKind, pushdown: Pushdown, doc: &'static str) -> ColumnInfo {
     ColumnInfo { name, kind, pushdown, doc }
 }
+
+/// The column of tables whose rows may be in the archive.
+const ARCHIVED: ColumnInfo =
+    column("archived", ColumnKind::Flag, "Whether it is in the archive and no longer in the store");
 
 /// The column with the reason of rows that cannot be read.
 const UNREADABLE: ColumnInfo =

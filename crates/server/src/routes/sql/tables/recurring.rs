@@ -4,12 +4,14 @@ use futures_util::stream::{self, StreamExt as _};
 use segno::limits::MAX_PAGE_ROWS;
 use segno_ledger::sql::{ColumnKind as Kind, Pushdown, TableInfo};
 
-use super::listing::{Listing, Part, Parts, fields, ids, if_there, nested, pages, text_of};
-use super::{UNREADABLE, column, pushed};
+use super::listing::{Fields, Listing, Part, Parts, fields, ids, if_there, nested, pages, text_of, unshown};
+use super::retired::{Retired, Shown, with_archive};
+use super::{ARCHIVED, UNREADABLE, column, pushed};
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
+use crate::problem::Refusal;
 use crate::routes::paging::Page;
-use crate::routes::recurring::{inspect, manage};
+use crate::routes::recurring::{inspect, manage, view};
 
 /// Actions that are called again and again.
 pub static RECURRING: TableInfo = TableInfo {
@@ -55,6 +57,7 @@ pub static HISTORY: TableInfo = TableInfo {
         column("ended_at", Kind::Time, "When its call ended"),
         column("until", Kind::Time, "Of a stretch: the first scheduled time after it"),
         column("count", Kind::Integer, "Of a stretch: how many occurrences it has"),
+        ARCHIVED,
         UNREADABLE,
     ],
     key: &["recurring", "time", "decided_at", "unreadable"],
@@ -113,16 +116,35 @@ pub fn history(tenant: &Tenant) -> Listing {
         places: &[],
         open: Box::new(move |scan| {
             let named = scan.equals_text("recurring").map(str::to_owned);
+            let retired = Retired {
+                kind: &segno_ledger::archive::RECURRING_HISTORY,
+                columns: &["data"],
+                wanted: named.iter().map(|id| ("id", id.clone())).collect(),
+                range: (None, None),
+                key: &["recurring", "time"],
+                newest_first: None,
+                show: archived_entry,
+            };
             // A name leads to one as well, whose id is another one then.
             let found = match named {
                 None => all(&tenant),
                 Some(id) => one(tenant.clone(), id),
             };
             let ids = ids(found, |row| text_of(row, "id"));
-            let tenant = tenant.clone();
-            nested(ids, move |id| of_action(tenant.clone(), id))
+            let of_tenant = tenant.clone();
+            let live = nested(ids, move |id| of_action(of_tenant.clone(), id));
+            with_archive(&tenant, live, retired)
         }),
     }
+}
+
+/// The fields of an archived entry.
+fn archived_entry(tenant: &Tenant, row: Shown<'_>) -> Result<Fields, Refusal> {
+    let entry = serde_json::from_str(row.text(0)).map_err(unshown)?;
+    let entry = view::entry(tenant.shown_entry(entry));
+    let part = Part::of(&[entry], &[], "time", None)?;
+    let rows = part.with("recurring", &row.id)?.or("manual", &false)?.into_rows();
+    Ok(rows.into_iter().next().unwrap_or_default())
 }
 
 fn of_action(tenant: Tenant, id: String) -> Parts {

@@ -5,7 +5,8 @@ use segno_api::batch as wire;
 use segno_ledger::archive::{
     ArchivedRow, BATCHES, BatchRow, Kind, MEMBERS, MemberRow, PHASES, PhaseRow, STEPS, StepRow,
 };
-use segno_runbook::rows::normal_key;
+use segno_runbook::drive::RunbookError;
+use segno_runbook::rows::{BatchId, normal_key};
 use serde::de::DeserializeOwned;
 
 use super::Tenant;
@@ -123,7 +124,7 @@ impl Tenant {
 
 /// Whether a refusal means that the store does not have the batch.
 fn is_unknown(refusal: &Refusal) -> bool {
-    refusal.code() == Code::UnknownBatch.as_str()
+    refusal.code() == RunbookError::UnknownBatch(BatchId(0)).code()
 }
 
 fn member_id(row: &MemberRow) -> u64 {

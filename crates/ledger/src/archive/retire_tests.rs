@@ -238,7 +238,7 @@ async fn a_crash_at_any_write_of_a_file_or_of_its_upkeep_loses_nothing() {
             break;
         }
     }
-    assert!(rounds > 3, "the crash is in the middle of the work in most rounds: {rounds}");
+    assert!(rounds >= 3, "a new file, a merged one and the index are written: {rounds}");
 }
 
 #[tokio::test(start_paused = true)]

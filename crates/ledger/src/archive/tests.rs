@@ -294,6 +294,8 @@ async fn a_lookup_by_id_reads_as_many_objects_of_many_files_as_of_few() {
     assert!(world.archive.instance(&world.scope, "a64").await.unwrap().is_some());
     let every_day = world.archive.instance(&world.scope, "every-day").await.unwrap().unwrap();
     assert_eq!(every_day.created_at_ms, BEGIN_MS + 64 * DAY_MS);
+    // What ends after an erasure is not erased.
+    world.clock.advance(Duration::from_millis(65 * DAY_MS));
     assert_eq!(world.archive.erase(&world.scope, Group::Instances, "every-day").await.unwrap().files, 2 * 65);
     assert_eq!(world.archive.instance(&world.scope, "every-day").await.unwrap(), None);
     assert!(world.archive.instance(&world.scope, "z3").await.unwrap().is_some());

@@ -274,7 +274,7 @@ async fn actions_histories_and_the_audit_log_answer_the_same_after_their_time() 
         "SELECT id, label, function, input, trigger, due_at, status, result, created_at, updated_at, instance FROM actions \
          ORDER BY id",
         "SELECT status, count(*) FROM actions GROUP BY status ORDER BY status",
-        "SELECT result FROM actions WHERE status = 'completed'",
+        "SELECT result FROM actions WHERE status = 'completed' ORDER BY result",
         "SELECT recurring, time, decided_at, decision, manual, outcome, instance, ended_at FROM recurring_history",
         "SELECT id, at, key, operation, path, status, request_id FROM audit WHERE operation NOT LIKE '%sql%' ORDER BY id",
         "SELECT operation FROM audit WHERE operation NOT LIKE '%sql%' ORDER BY at DESC LIMIT 2",

@@ -42,7 +42,7 @@ async fn doors(stand: &Stand) -> Vec<Door> {
             }
             let number = if path.starts_with("/v1/batches") { "77" } else { "nothing" };
             let named = path.replace("{namespace}", "default").replace("{id}", number);
-            let named = named.replace("{version}", "7").replace("{member}", "7");
+            let named = named.replace("{version}", "7").replace("{member}", "7").replace("{of}", "actions");
             let named = ["{name}", "{route}", "{key}", "{topic}", "{subscription}", "{task}", "{asset}"]
                 .iter()
                 .fold(named, |path, it| path.replace(it, "nothing"));

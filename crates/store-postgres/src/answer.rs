@@ -129,14 +129,15 @@ impl Answer {
         self.bytes += body.len();
         let lock_token = LockToken(unsigned(get(row, 1)?));
         let rows: Vec<i64> = get(row, 13)?;
-        self.locks.extend(rows.first().map(|row| (lock_token, Held::Activity(*row))));
+        let instance: String = get(row, 6)?;
+        self.locks.extend(rows.first().map(|row| (lock_token, Held::Activity(*row, instance.clone()))));
         self.activities.push(LockedWorkItem {
             lock_token,
             attempt_count: attempts(get(row, 4)?),
             fetched_at_ms: unsigned(self.now_ms),
             message: WorkerMessage {
                 activity: ScheduledActivityIdentifier {
-                    instance: get(row, 6)?,
+                    instance,
                     execution_id: get::<i64>(row, 2)?.cast_unsigned(),
                     activity_id: get::<i64>(row, 3)?.cast_unsigned(),
                 },

@@ -3,7 +3,7 @@
 use postgres_types::{ToSql, Type};
 use segno::store::{
     AckOrchestrationItem, AfterAck, CustomStatusChange, ExecutionMetadata, Expect, Guards,
-    OrchestratorMessage, RecordWrite, StoredEvent, WorkerMessage,
+    OrchestratorMessage, RecordWrite, StoredEvent, TurnLock, WorkerMessage,
 };
 use tokio_postgres::types as postgres_types;
 
@@ -148,12 +148,15 @@ impl<'a> Columns<'a> {
 
     fn push(&mut self, number: i32, pending: &'a Pending) {
         let (item, held) = (&pending.item, pending.held.as_ref());
-        let mut instance = held.and_then(Held::instance);
+        let mut instance = held.map(Held::instance);
         let (mut execution, mut ms, mut flag) = (None, None, false);
         match item {
             Item::Turn(turn) => {
                 execution = Some(bits(turn.execution_id));
                 flag = turn.after == AfterAck::KeepLock;
+                if let TurnLock::Activity { incarnation } = turn.lock {
+                    ms = Some(bits(incarnation));
+                }
                 self.push_turn(number, turn);
             }
             Item::Append { instance: id, execution_id, events } => {

@@ -25,13 +25,25 @@ pub(crate) struct Core {
     pub(crate) reader: Reader,
     pub(crate) outbox: Outbox,
     pub(crate) lookups: Lookups,
-    /// Tells the exchanger that there is something to do.
+    /// Wakes an exchanger that rests.
     pub(crate) wake: Notify,
     /// Calls that wait for due records.
     pub(crate) due_waits: DueWaits,
     pub(crate) counts: Counts,
     waiting: Mutex<Waiting>,
+    database_time: Mutex<Option<DatabaseTime>>,
 }
+
+/// The time of the database in its last answer.
+#[derive(Debug, Clone, Copy)]
+struct DatabaseTime {
+    now_ms: u64,
+    /// Steady local time of the answer.
+    at_ns: u64,
+}
+
+/// How long a steady local clock stands in for that of the database.
+const RECENT_NS: u64 = 10_000_000_000;
 
 /// What the store has done since it was opened.
 #[derive(Debug, Default)]
@@ -103,6 +115,7 @@ impl Core {
             due_waits: DueWaits::default(),
             counts: Counts::default(),
             waiting: Mutex::default(),
+            database_time: Mutex::default(),
         })
     }
 
@@ -120,15 +133,36 @@ impl Core {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes the time of the database in an answer.
+    pub(crate) fn note_time(&self, now_ms: u64) {
+        let at_ns = self.clock().monotonic_ns();
+        *self.database_time.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(DatabaseTime { now_ms, at_ns });
+    }
+
+    /// The time of the database, as far as an answer of it is recent enough to go on counting from: never ahead of it.
+    pub(crate) fn recent_now_ms(&self) -> Option<u64> {
+        let noted = (*self.database_time.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let passed_ns = self.clock().monotonic_ns().saturating_sub(noted.at_ns);
+        (passed_ns < RECENT_NS).then(|| noted.now_ms + passed_ns / 1_000_000)
+    }
+
     /// Anything may have changed: everybody who waits looks.
     pub(crate) fn look_at_everything(&self) {
         let mut waiting = self.waiting();
         waiting.turns.look();
         waiting.work.look();
         waiting.check_all();
+        self.wake_exchanger(&waiting);
         drop(waiting);
         self.due_waits.all();
-        self.wake.notify_one();
+    }
+
+    /// Wakes an exchanger if it would send an exchange. If not, those in flight look again when they are answered.
+    pub(crate) fn wake_exchanger(&self, waiting: &Waiting) {
+        if waiting.is_worth_an_exchange() {
+            self.wake.notify_one();
+        }
     }
 
     /// Commits an item together with everything else that waits, and waits for the outcome, for as
@@ -144,8 +178,8 @@ impl Core {
                 return Err(closed(operation).nothing_changed());
             }
             waiting.add(Pending { item, held: None, answer: Some(answer), ticket: ticket.clone() });
+            self.wake_exchanger(&waiting);
         }
-        self.wake.notify_one();
         let retry_for = self.options.retry_for;
         match timeout(&SystemClock, retry_for, outcome).await {
             Some(answered) => answered.unwrap_or_else(|_| Err(closed(operation))),
@@ -167,8 +201,7 @@ impl Core {
             let back = GiveBack { token, delay_ms: 0, ignore_attempt: true };
             waiting.add(Pending { item: make(back), held: None, answer: None, ticket: Ticket::default() });
         }
-        drop(waiting);
-        self.wake.notify_one();
+        self.wake_exchanger(&waiting);
     }
 }
 

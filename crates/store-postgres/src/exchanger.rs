@@ -1,4 +1,5 @@
-//! The one task of a process that writes: it gathers what waits, sends it in one call, and hands out the answer.
+//! A task that writes: it gathers what waits, sends it in one call, and hands out the answer. A process has one for each
+//! exchange that it may have in flight, each with a connection and a row of `writer` of its own.
 //!
 //! **Invariant.** An exchange has a number, and is sent again under the same number until its outcome is known. The
 //! database refuses to do a number twice and remembers what came of the last one, so a lost answer is asked for again
@@ -10,20 +11,21 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use segno::clock::{Clock, NEVER_MS, SystemClock, duration_ms, sleep, sleep_until, timeout};
-use segno::store::{ErrorKind, ProviderError};
+use segno::store::{ErrorKind, LockedWorkItem, ProviderError};
 use segno::telemetry;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, Statement};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, LockedTurn};
 use crate::columns::{Columns, LISTS, Parameter};
 use crate::connection::{Connection, Connector};
 use crate::core::{Core, Counts};
 use crate::error::{Trouble, describe};
+use crate::fetches::{Fetched, KEEP, SessionWish};
 use crate::item::Item;
-use crate::number::limit;
+use crate::number::{limit, unsigned};
 use crate::options::Pooler;
-use crate::waiting::{Pending, Plan, SessionWish};
+use crate::waiting::{Pending, Plan};
 
 /// Before looking again at what another transaction had in its hands.
 const RETRY_PAUSE: Duration = Duration::from_millis(3);
@@ -57,7 +59,6 @@ pub(crate) struct Exchanger {
     exchange_no: i64,
     /// Whether somebody should look again soon because something was in another transaction's hands.
     retry_soon: bool,
-    next_slow_poll_ms: u64,
 }
 
 /// Why an exchange did not work out.
@@ -89,7 +90,6 @@ enum Doubt {
 impl Exchanger {
     pub(crate) fn new(core: Arc<Core>, connector: Arc<Connector>, writer_id: i64) -> Self {
         let sql = call(core.schema());
-        let next_slow_poll_ms = core.clock().now_ms();
         Exchanger {
             core,
             connector,
@@ -99,7 +99,6 @@ impl Exchanger {
             writer_id,
             exchange_no: 0,
             retry_soon: false,
-            next_slow_poll_ms,
         }
     }
 
@@ -107,27 +106,39 @@ impl Exchanger {
     pub(crate) async fn run(mut self) {
         loop {
             self.poll_slowly();
+            self.give_back_stale();
             let now_ms = self.core.clock().now_ms();
-            let plan = self.core.waiting().plan(now_ms);
+            let mut plan = {
+                let mut waiting = self.core.waiting();
+                let plan = waiting.plan(now_ms);
+                if !plan.is_empty() {
+                    // There may be enough for another one.
+                    self.core.wake_exchanger(&waiting);
+                }
+                plan
+            };
             if plan.is_empty() {
                 self.rest().await;
                 continue;
             }
+            let load = std::mem::take(&mut plan.load);
             self.carry_out(plan).await;
-            // Whoever was answered goes first: the next exchange then has what comes of it, and fetches for who is free.
+            // The callers that were answered go first: the next exchange then has what follows, and fetches for free slots.
+            // Until then this one counts as in flight, so that no other exchanger sends the first of it alone.
             tokio::task::yield_now().await;
+            self.core.waiting().land(&load);
         }
     }
 
     /// Looks for what no notification told of, once in a while.
-    fn poll_slowly(&mut self) {
+    fn poll_slowly(&self) {
         let now_ms = self.core.clock().now_ms();
-        if now_ms < self.next_slow_poll_ms {
+        let mut waiting = self.core.waiting();
+        if now_ms < waiting.next_slow_poll_ms {
             return;
         }
-        self.next_slow_poll_ms =
+        waiting.next_slow_poll_ms =
             now_ms.saturating_add(duration_ms(self.core.outbox.poll_interval(&self.core.options)));
-        let mut waiting = self.core.waiting();
         waiting.turns.look();
         waiting.work.look();
         waiting.check_all();
@@ -135,14 +146,41 @@ impl Exchanger {
         self.core.due_waits.all();
     }
 
-    /// Waits until there is something to do.
+    /// Gives back locked work that no fetch has taken.
+    fn give_back_stale(&self) {
+        let now_ns = SystemClock.monotonic_ns();
+        let (turns, work) = {
+            let mut waiting = self.core.waiting();
+            (waiting.turns.take_stale(now_ns), waiting.work.take_stale(now_ns))
+        };
+        self.give_back(&turns, &work);
+    }
+
+    fn give_back(&self, turns: &[LockedTurn], work: &[LockedWorkItem]) {
+        if !turns.is_empty() {
+            self.core.give_back(turns.iter().map(|turn| turn.lock_token), Item::GiveBackTurn);
+        }
+        if !work.is_empty() {
+            self.core.give_back(work.iter().map(|item| item.lock_token), Item::GiveBackActivity);
+        }
+    }
+
+    /// Waits until there is something to do. While other exchanges are in flight, they look when they are answered.
     async fn rest(&mut self) {
-        let next_ms = {
+        let (next_ms, keeps_work) = {
             let waiting = self.core.waiting();
-            if waiting.has_work() {
-                return;
+            let next_ms = if waiting.has_exchanges_in_flight() {
+                NEVER_MS
+            } else {
+                waiting.next_look_ms().unwrap_or(NEVER_MS).min(waiting.next_slow_poll_ms)
+            };
+            (next_ms, waiting.turns.keeps_work() || waiting.work.keeps_work())
+        };
+        let stale = async {
+            if !keeps_work {
+                std::future::pending::<()>().await;
             }
-            waiting.next_look_ms().unwrap_or(NEVER_MS).min(self.next_slow_poll_ms)
+            sleep(&SystemClock, KEEP).await;
         };
         let retry_soon = std::mem::take(&mut self.retry_soon);
         let pause = async {
@@ -154,6 +192,7 @@ impl Exchanger {
         tokio::select! {
             () = self.core.wake.notified() => self.retry_soon = retry_soon,
             () = sleep_until(self.core.clock(), next_ms) => self.retry_soon = retry_soon,
+            () = stale => self.retry_soon = retry_soon,
             () = pause => {
                 let mut waiting = self.core.waiting();
                 waiting.turns.look();
@@ -217,12 +256,12 @@ impl Exchanger {
 
     /// Sends the items of a plan one by one, so that a bad one fails alone.
     async fn carry_out_alone(&mut self, plan: Plan) {
-        let Plan { items, turns, work, checks } = plan;
+        let Plan { items, turns, work, checks, load } = plan;
         for pending in items {
             let alone = Plan { items: vec![pending], ..Plan::default() };
             Box::pin(self.carry_out(alone)).await;
         }
-        Box::pin(self.carry_out(Plan { items: Vec::new(), turns, work, checks })).await;
+        Box::pin(self.carry_out(Plan { items: Vec::new(), turns, work, checks, load })).await;
     }
 
     async fn try_once(&mut self, plan: &mut Plan) -> Result<Answer, Failure> {
@@ -293,6 +332,7 @@ impl Exchanger {
         Counts::add(&counts.bytes_out, plan.items.iter().map(|pending| pending.item.size()).sum());
         Counts::add(&counts.bytes_in, answer.bytes);
         Counts::add(&counts.repetitions, usize::from(answer.repeated));
+        core.note_time(unsigned(answer.now_ms));
         self.retry_soon |= answer.retry_turns || answer.retry_activities;
         let local_now_ms = core.clock().now_ms();
         // Times of the database become local ones by their distance; what is due already was in other hands.
@@ -308,6 +348,10 @@ impl Exchanger {
         let mut waiting = core.waiting();
         core.due_waits.records(plan.items.iter().flat_map(|pending| pending.item.due_records()));
         core.outbox.note(&plan.items, &answer.outcomes, &waiting);
+        for (pending, _) in plan.items.iter().zip(&answer.outcomes).filter(|(_, outcome)| **outcome == 0) {
+            // The watch may have begun, and an exchange may have looked at the instance, while this one was in flight.
+            waiting.check_after(pending, &plan.checks);
+        }
         answer_items(plan.items, &answer.outcomes, |pending| {
             let ends_lock = !matches!(pending.item, Item::RenewTurn { .. } | Item::RenewActivity { .. });
             if let Some(token) = pending.item.token().filter(|_| ends_lock) {
@@ -315,24 +359,22 @@ impl Exchanger {
             }
         });
         waiting.remember_locks(answer.locks);
+        let at_ns = SystemClock.monotonic_ns();
         let mut unwanted_turns = answer.turns;
         if let Some(plan) = &plan.turns {
-            unwanted_turns = waiting.hand_out_turns(plan, unwanted_turns, next_turn_ms);
+            let fetched = Fetched { items: unwanted_turns, next_look_ms: next_turn_ms, at_ns };
+            unwanted_turns = waiting.turns.hand_out(plan, fetched);
         }
         let mut unwanted_work = answer.activities;
         if let Some(plan) = &plan.work {
-            unwanted_work = waiting.hand_out_work(plan, unwanted_work, next_activity_ms);
+            let fetched = Fetched { items: unwanted_work, next_look_ms: next_activity_ms, at_ns };
+            unwanted_work = waiting.work.hand_out(plan, fetched);
         }
         for info in &answer.instances {
             waiting.watches.answer(info);
         }
         drop(waiting);
-        if !unwanted_turns.is_empty() {
-            core.give_back(unwanted_turns.iter().map(|turn| turn.lock_token), Item::GiveBackTurn);
-        }
-        if !unwanted_work.is_empty() {
-            core.give_back(unwanted_work.iter().map(|item| item.lock_token), Item::GiveBackActivity);
-        }
+        self.give_back(&unwanted_turns, &unwanted_work);
     }
 
     /// Tells everybody in a plan that it did not work out.
@@ -349,11 +391,13 @@ impl Exchanger {
     /// Tells whoever waits for work that there is none to be had, and looks at watched instances again later.
     fn fail_fetches(&mut self, plan: &mut Plan, failure: &Failure) {
         let mut waiting = self.core.waiting();
-        if plan.turns.take().is_some() {
-            waiting.turns.fail(&failure.trouble.at("fetch_orchestration_items", failure.text.clone()));
+        if let Some(turns) = plan.turns.take() {
+            let error = failure.trouble.at("fetch_orchestration_items", failure.text.clone());
+            waiting.turns.fail(Some(&turns), &error);
         }
-        if plan.work.take().is_some() {
-            waiting.work.fail(&failure.trouble.at("fetch_work_items", failure.text.clone()));
+        if let Some(work) = plan.work.take() {
+            let error = failure.trouble.at("fetch_work_items", failure.text.clone());
+            waiting.work.fail(Some(&work), &error);
         }
         for instance in plan.checks.drain(..) {
             waiting.check(&instance);

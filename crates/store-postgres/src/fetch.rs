@@ -7,8 +7,9 @@ use segno::store::{LockToken, ProviderError};
 use tokio::sync::oneshot;
 
 use crate::core::{Core, closed};
+use crate::fetches::{Fetches, Locked};
 use crate::item::{GiveBack, Item};
-use crate::waiting::{Fetches, Locked, Waiting};
+use crate::waiting::Waiting;
 
 /// One of the two queues.
 pub(crate) struct Queue<W, T> {
@@ -84,9 +85,10 @@ impl Core {
             if waiting.is_closed {
                 return Err(closed(queue.operation));
             }
-            (queue.fetches)(&mut waiting).join(ask.wish, ask.max_items, is_patient)
+            let joined = (queue.fetches)(&mut waiting).join(ask.wish, ask.max_items, is_patient);
+            self.wake_exchanger(&waiting);
+            joined
         };
-        self.wake.notify_one();
         let mut ticket = Ticket { core: self, queue, id, answer };
         let patience = async {
             if !is_patient {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, ErrorKind, LockToken, OrchestratorMessage, ProviderError, RecordBatch,
-    RecordWrite, StartGuard, StoredEvent, WorkerMessage,
+    RecordWrite, StartGuard, StoredEvent, TurnLock, WorkerMessage,
 };
 
 /// One thing to commit, all or nothing.
@@ -40,11 +40,19 @@ pub(crate) struct GiveBack {
     pub(crate) ignore_attempt: bool,
 }
 
-/// What must not occur twice in one call to the database, because the items in it are judged side by side.
+/// What two items have in common when their order matters: they never are in two calls at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Key<'a> {
     Token(u64),
     Record(&'a str, &'a str),
+    Instance(&'a str),
+}
+
+impl Key<'_> {
+    /// Whether it must not occur twice in one call either, because the items of a call are judged side by side.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        !matches!(self, Key::Instance(_))
+    }
 }
 
 impl Item {
@@ -67,6 +75,7 @@ impl Item {
     /// The number of its kind in the database's function.
     pub(crate) fn kind(&self) -> i16 {
         match self {
+            Item::Turn(turn) if matches!(turn.lock, TurnLock::Activity { .. }) => 11,
             Item::Turn(_) => 1,
             Item::Work(_) => 2,
             Item::Message { .. } => 3,
@@ -122,14 +131,29 @@ impl Item {
         }
     }
 
-    /// Keys that it must have for itself in a call.
+    /// What it has in common with items whose order to it matters.
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key<'_>> {
         let token = self.token().map(|token| Key::Token(token.0));
         let records = self.records().iter().map(|write| {
             let (kind, id) = write.key();
             Key::Record(kind, id)
         });
-        token.into_iter().chain(records)
+        let appended = match self {
+            Item::Append { instance, .. } => Some(Key::Instance(instance)),
+            _ => None,
+        };
+        let receivers = self.messages().iter().map(|message| Key::Instance(&message.instance));
+        token.into_iter().chain(records).chain(appended).chain(receivers)
+    }
+
+    /// How many turns there may be to fetch because of it: of those that get messages, and of the one whose lock ends.
+    pub(crate) fn turns_shown(&self) -> usize {
+        self.messages().len() + usize::from(matches!(self, Item::Turn(_) | Item::GiveBackTurn(_)))
+    }
+
+    /// How many activities there may be to fetch because of it.
+    pub(crate) fn activities_shown(&self) -> usize {
+        self.activities().len() + usize::from(matches!(self, Item::GiveBackActivity(_)))
     }
 
     /// Whether it goes alone: appended events may meet those of any other item.
@@ -163,12 +187,12 @@ impl Item {
 
     /// Whether turns may be there to fetch because of it.
     pub(crate) fn shows_turns(&self) -> bool {
-        matches!(self, Item::Turn(_) | Item::GiveBackTurn(_)) || !self.messages().is_empty()
+        self.turns_shown() > 0
     }
 
     /// Whether activities may be there to fetch because of it.
     pub(crate) fn shows_activities(&self) -> bool {
-        matches!(self, Item::GiveBackActivity(_)) || !self.activities().is_empty()
+        self.activities_shown() > 0
     }
 
     /// Kind and id of records that may be due earlier because of it.

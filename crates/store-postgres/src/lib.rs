@@ -2,7 +2,7 @@
 //!
 //! A process gathers everything that waits (turns to commit, messages to enqueue, fetches, watches) and sends it in one call
 //! with array parameters. The database's function checks every item by its token, commits what holds, locks what the fetches
-//! want, and answers. While one call is under way the next one fills. Only the database's clock decides anything.
+//! want, and answers. While calls are in flight the next one fills. Only the database's clock decides anything.
 //!
 //! | file | what |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `provider`, `admin`, `records`, `transfer` | the four facets |
 //! | `restart` | the next execution of an instance that exists |
 //! | `export`, `import`, `import_batch` | everything that the store holds, out and in |
-//! | `core`, `waiting`, `ticket` | what is shared: who waits for what, and how long |
-//! | `exchanger` | the one task that writes |
+//! | `core`, `waiting`, `fetches`, `ticket` | what is shared: what waits, what is in flight, and how long |
+//! | `exchanger` | the tasks that write, one for each exchange in flight |
 //! | `item`, `columns`, `answer` | what goes into an exchange and what comes out |
 //! | `fetch` | a fetch that waits, and locks that find their way back |
 //! | `reader`, `lookups`, `listing` | statements outside the exchange |
@@ -38,6 +38,7 @@ mod error;
 mod exchanger;
 mod export;
 mod fetch;
+mod fetches;
 mod import;
 mod import_batch;
 mod item;

@@ -26,6 +26,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("except_prefixes", include_str!("../migrations/0011_except_prefixes.sql")),
     ("archive", include_str!("../migrations/0012_archive.sql")),
     ("absent_records", include_str!("../migrations/0013_absent_records.sql")),
+    ("joined_turns", include_str!("../migrations/0014_joined_turns.sql")),
 ];
 
 /// Version of the schema: how many migrations it has.

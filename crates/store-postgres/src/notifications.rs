@@ -186,7 +186,7 @@ impl Outbox {
                 news.activities |= item.shows_activities();
                 item.due_records().for_each(|(kind, id)| news.note_due(kind, id));
                 match item {
-                    Item::Turn(turn) => match waiting.held(turn.lock_token).and_then(Held::instance) {
+                    Item::Turn(turn) => match waiting.held(turn.lock_token).map(Held::instance) {
                         Some(instance) => drop(news.instances.insert(instance.to_owned())),
                         None => news.everything = true,
                     },
@@ -326,8 +326,7 @@ fn hear(core: &Core, payload: &str) {
     for instance in &news.instances {
         waiting.check(instance);
     }
-    drop(waiting);
-    core.wake.notify_one();
+    core.wake_exchanger(&waiting);
 }
 
 #[cfg(test)]

@@ -24,6 +24,10 @@ const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(25);
 const DEFAULT_SLOW_POLL: Duration = Duration::from_secs(5);
 
+/// How many exchanges a store has in flight, each over a connection of its own; and the most that may be set.
+const DEFAULT_EXCHANGES_IN_FLIGHT: usize = 2;
+const MAX_EXCHANGES_IN_FLIGHT: usize = 8;
+
 /// A server that has lost power closes no connection. Probes find that out, also for the listening connection, on which
 /// nothing is sent: after a silence of the first length, this many probes at this distance.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
@@ -38,7 +42,7 @@ const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(15);
 
 /// How a store is opened. Made from a URL; the rest are steps.
 ///
-/// The URL is that of libpq, with a few parameters of our own: `schema`, `pooler=transaction`, `sslrootcert`. It may name
+/// The URL is that of libpq, with a few parameters of our own: `schema`, `pooler=transaction`, `sslrootcert`, `exchanges_in_flight`. It may name
 /// several hosts, separated by commas: a primary and its standbys. The store uses the one that takes writes.
 #[derive(Clone)]
 pub struct PostgresOptions {
@@ -52,6 +56,7 @@ pub struct PostgresOptions {
     pub(crate) statement_timeout: Duration,
     pub(crate) retry_for: Duration,
     pub(crate) slow_poll: Duration,
+    pub(crate) exchanges_in_flight: usize,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -95,7 +100,7 @@ impl PostgresOptions {
     /// # Errors
     /// When it is not a URL of PostgreSQL, or a parameter has no such value.
     pub fn from_url(url: &str) -> Result<Self, OpenError> {
-        let Own { url, schema, pooler, root_certificates } = Own::split(url)?;
+        let Own { url, schema, pooler, root_certificates, exchanges_in_flight } = Own::split(url)?;
         let servers = one_url_per_host(&url).iter().map(|url| read(url)).collect::<Result<Vec<_>, _>>()?;
         Ok(PostgresOptions {
             servers,
@@ -107,6 +112,7 @@ impl PostgresOptions {
             statement_timeout: DEFAULT_STATEMENT_TIMEOUT,
             retry_for: DEFAULT_RETRY_FOR,
             slow_poll: DEFAULT_SLOW_POLL,
+            exchanges_in_flight: exchanges_in_flight.unwrap_or(DEFAULT_EXCHANGES_IN_FLIGHT),
             clock: SystemClock::shared(),
         })
     }
@@ -172,6 +178,15 @@ impl PostgresOptions {
     pub fn slow_poll(mut self, interval: Duration) -> Self {
         self.slow_poll = interval;
         self
+    }
+
+    /// How many exchanges the store has in flight at most, each over a connection of its own: 1 to 8.
+    ///
+    /// # Errors
+    /// When the count is another one.
+    pub fn exchanges_in_flight(mut self, count: usize) -> Result<Self, OpenError> {
+        self.exchanges_in_flight = exchanges(&count.to_string())?;
+        Ok(self)
     }
 
     /// The clock for local waits; visibility and expiry are decided by the database's own.
@@ -268,18 +283,32 @@ pub(crate) fn check_schema(schema: &str) -> Result<(), OpenError> {
     )))
 }
 
+fn exchanges(count: &str) -> Result<usize, OpenError> {
+    let read = count.parse().ok().filter(|count| (1..=MAX_EXCHANGES_IN_FLIGHT).contains(count));
+    read.ok_or_else(|| {
+        let text = format!("exchanges_in_flight={count} is not possible; use 1 to {MAX_EXCHANGES_IN_FLIGHT}");
+        OpenError::Invalid(text)
+    })
+}
+
 /// The parameters of a URL that are ours, and the URL without them.
 struct Own {
     url: String,
     schema: Option<String>,
     pooler: Pooler,
     root_certificates: Option<PathBuf>,
+    exchanges_in_flight: Option<usize>,
 }
 
 impl Own {
     fn split(url: &str) -> Result<Self, OpenError> {
-        let mut own =
-            Own { url: String::new(), schema: None, pooler: Pooler::Session, root_certificates: None };
+        let mut own = Own {
+            url: String::new(),
+            schema: None,
+            pooler: Pooler::Session,
+            root_certificates: None,
+            exchanges_in_flight: None,
+        };
         let Some((address, query)) = url.split_once('?') else {
             url.clone_into(&mut own.url);
             return Ok(own);
@@ -298,6 +327,7 @@ impl Own {
                     return Err(OpenError::Invalid(text));
                 }
                 Some(("sslrootcert", path)) => own.root_certificates = Some(PathBuf::from(path)),
+                Some(("exchanges_in_flight", count)) => own.exchanges_in_flight = Some(exchanges(count)?),
                 // Certificates are always verified, so these ask for what is done anyway.
                 Some(("sslmode", "verify-full" | "verify-ca")) => others.push("sslmode=require".to_owned()),
                 _ => others.push(parameter.to_owned()),
@@ -315,10 +345,11 @@ mod tests {
 
     #[test]
     fn our_parameters_are_taken_out_of_the_url() {
-        let url = "postgres://u:p@h:1/d?schema=mine&sslmode=verify-full&pooler=transaction&connect_timeout=3&sslrootcert=/ca";
+        let url = "postgres://u:p@h:1/d?schema=mine&sslmode=verify-full&pooler=transaction&connect_timeout=3&sslrootcert=/ca&exchanges_in_flight=3";
         let options = PostgresOptions::from_url(url).unwrap();
         assert_eq!((options.schema.as_str(), options.pooler), ("mine", Pooler::Transaction));
         assert_eq!(options.root_certificates, Some(PathBuf::from("/ca")));
+        assert_eq!(options.exchanges_in_flight, 3);
         assert_eq!(options.servers[0].get_ssl_mode(), SslMode::Require);
         assert_eq!(options.servers[0].get_connect_timeout(), Some(&Duration::from_secs(3)));
         assert!(options.listen_servers().is_none(), "such a pooler carries no notifications");
@@ -377,6 +408,8 @@ mod tests {
             ("postgres://u:secret@h/d?schema=a%22", "cannot be a schema"),
             ("postgres://u:secret@h/d?schema=pg_x", "cannot be a schema"),
             ("postgres://u:secret@h/d?pooler=none", "use pooler=transaction"),
+            ("postgres://u:secret@h/d?exchanges_in_flight=0", "use 1 to 8"),
+            ("postgres://u:secret@h/d?exchanges_in_flight=many", "use 1 to 8"),
             ("postgres://u:secret@h:port/d", "port"),
             ("postgres://u:secret@h,h2/d?target_session_attrs=read-only", "leave it out"),
         ] {

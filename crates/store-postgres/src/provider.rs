@@ -21,11 +21,12 @@ use crate::answer::{LockedTurn, body, get, stored_event};
 use crate::columns::lane;
 use crate::core::{Core, closed};
 use crate::fetch::{Ask, Queue};
+use crate::fetches::{SessionWish, TurnWish, WorkWish};
 use crate::item::{GiveBack, Item};
 use crate::number::{bits, span, unsigned};
 use crate::records::check_keys;
 use crate::version_key::version_key;
-use crate::waiting::{Held, SessionWish, TurnWish, WorkWish};
+use crate::waiting::Held;
 
 const TURNS: Queue<TurnWish, LockedTurn> = Queue {
     operation: "fetch_orchestration_items",
@@ -175,10 +176,13 @@ impl Provider for PostgresStore {
     }
 
     fn joins_turns(&self) -> bool {
-        false
+        true
     }
 
     async fn now_ms(&self) -> Result<u64, ProviderError> {
+        if let Some(now_ms) = self.core().recent_now_ms() {
+            return Ok(now_ms);
+        }
         let sql = format!("SELECT {}.now_ms()", self.core().schema());
         let rows = self.core().rows("now_ms", &sql, &[]).await?;
         rows.first().map_or(Ok(0), |row| get(row, 0).map(unsigned))
@@ -411,10 +415,10 @@ impl Provider for PostgresStore {
                 return Err(closed("watch_instance"));
             }
             waiting.begin_watch(instance, until);
+            core.wake_exchanger(&waiting);
             waiting.watches.add(Arc::from(instance), until)
         };
         let _watching = Watching { core, instance, until, id };
-        core.wake.notify_one();
         tokio::select! {
             biased;
             info = answer => info.map(Some).map_err(|_| closed("watch_instance")),

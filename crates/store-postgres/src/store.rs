@@ -54,9 +54,12 @@ impl PostgresStore {
         let ids = SystemIds::shared();
         let reader = Reader::new(Arc::clone(&connector), connection);
         let core = Core::new(options, reader, notifications::Outbox::new(ids.new_seed()));
-        let writer_id = ids.new_seed().cast_signed() & i64::MAX;
-        let exchanger = Exchanger::new(Arc::clone(&core), connector, writer_id);
-        let mut tasks = vec![tokio::spawn(exchanger.run()), tokio::spawn(lookups::run(Arc::clone(&core)))];
+        let mut tasks = vec![tokio::spawn(lookups::run(Arc::clone(&core)))];
+        for _ in 0..core.options.exchanges_in_flight {
+            let writer_id = ids.new_seed().cast_signed() & i64::MAX;
+            let exchanger = Exchanger::new(Arc::clone(&core), Arc::clone(&connector), writer_id);
+            tasks.push(tokio::spawn(exchanger.run()));
+        }
         // A command that only reads leaves housekeeping to the servers.
         if core.options.migration != Migration::Never {
             tasks.push(tokio::spawn(sweeper::run(Arc::clone(&core))));
@@ -77,8 +80,8 @@ impl PostgresStore {
         self.core.lookups.close();
         let mut waiting = self.core.waiting();
         waiting.is_closed = true;
-        waiting.turns.fail(&closed("fetch_orchestration_items"));
-        waiting.work.fail(&closed("fetch_work_items"));
+        waiting.turns.fail(None, &closed("fetch_orchestration_items"));
+        waiting.work.fail(None, &closed("fetch_work_items"));
         drop(waiting.drain());
     }
 

@@ -1,12 +1,8 @@
-//! Who waits inside the store, and for what: items to be committed, fetches, watches.
+//! What waits inside the store: items to be committed, fetches ([`Fetches`]), watches; and what is in flight.
 //!
-//! | a group of fetches | becomes | when |
-//! |---|---|---|
-//! | at rest | looking | something may have come: a commit, a notification, the time, the slow poll, an impatient fetch |
-//! | looking | at rest | it was part of an exchange, which answered as many of its fetches as there was work for |
-//!
-//! A group that has nobody waiting is kept for a while, because it knows whether there is something to look for: a fetch
-//! that comes back right after the last piece of work does not ask again.
+//! **Order.** Items are sent in the order of their calls. Several exchanges may be in flight, each over a connection of
+//! its own, and the database may commit them in any order. So an item that shares a [`Key`] with an item in flight waits
+//! until that exchange has been answered, and so does every later item that shares a key with it.
 //!
 //! **Invariant.** No lock is held across an await, and nothing in here talks to the database.
 
@@ -17,6 +13,7 @@ use segno::store::{ExecutionStatus, LockToken, LockedWorkItem, ProviderError, Wa
 use tokio::sync::oneshot;
 
 use crate::answer::LockedTurn;
+use crate::fetches::{FetchPlan, Fetches, TurnWish, WorkWish};
 use crate::item::{Item, Key};
 use crate::ticket::Ticket;
 
@@ -26,11 +23,9 @@ const MAX_ITEMS: usize = 1_024;
 /// Most bytes of bodies in one exchange, unless a single item has more.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most turns or activities that one exchange locks.
-const MAX_FETCH: usize = 512;
-
-/// Most groups that are kept without anybody waiting.
-const MAX_IDLE_GROUPS: usize = 16;
+/// The part of the items in flight that must wait before another exchange follows: half of them. Smaller exchanges cost
+/// the server more for each item than the wait that they save.
+const WORTH_DIVISOR: usize = 2;
 
 /// Most instances that one exchange looks at for watches.
 const MAX_CHECKS: usize = 512;
@@ -52,228 +47,37 @@ pub(crate) struct Pending {
     pub(crate) ticket: Ticket,
 }
 
+impl Pending {
+    /// What it has in common with items whose order to it matters.
+    fn keys(&self) -> impl Iterator<Item = Key<'_>> {
+        let instance = self.held.as_ref().map(|held| Key::Instance(held.instance()));
+        self.item.keys().chain(instance)
+    }
+}
+
 /// What a lock of this process is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Held {
     Instance(String),
-    /// The row of an activity.
-    Activity(i64),
+    /// The row of an activity, and the instance that scheduled it.
+    Activity(i64, String),
 }
 
 impl Held {
-    pub(crate) fn instance(&self) -> Option<&str> {
-        match self {
-            Held::Instance(instance) => Some(instance),
-            Held::Activity(_) => None,
-        }
+    pub(crate) fn instance(&self) -> &str {
+        let (Held::Instance(instance) | Held::Activity(_, instance)) = self;
+        instance
     }
 
     pub(crate) fn activity(&self) -> Option<i64> {
         match self {
             Held::Instance(_) => None,
-            Held::Activity(row) => Some(*row),
+            Held::Activity(row, _) => Some(*row),
         }
     }
 }
 
-/// What a fetch of turns wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TurnWish {
-    pub(crate) lock_ms: i64,
-    /// Lowest and highest pins of ranges; `None` takes all.
-    pub(crate) pins: Option<(Vec<String>, Vec<String>)>,
-}
-
-/// What a fetch of activities wants.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WorkWish {
-    pub(crate) lock_ms: i64,
-    /// Lanes; `None` takes all.
-    pub(crate) lanes: Option<Vec<String>>,
-    pub(crate) session: Option<SessionWish>,
-}
-
-/// How a fetch treats sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionWish {
-    pub(crate) owner: String,
-    pub(crate) lock_ms: i64,
-    pub(crate) claims: bool,
-}
-
-/// Something locked that can be given back.
-pub(crate) trait Locked {
-    fn lock_token(&self) -> LockToken;
-}
-
-impl Locked for LockedTurn {
-    fn lock_token(&self) -> LockToken {
-        self.lock_token
-    }
-}
-
-impl Locked for LockedWorkItem {
-    fn lock_token(&self) -> LockToken {
-        self.lock_token
-    }
-}
-
-/// Fetches that wait in one queue, by what they want.
-#[derive(Debug)]
-pub(crate) struct Fetches<W, T> {
-    groups: VecDeque<Group<W, T>>,
-    last_waiter: u64,
-}
-
-#[derive(Debug)]
-struct Group<W, T> {
-    wish: W,
-    is_looking: bool,
-    /// Local time at which to look again.
-    next_look_ms: Option<u64>,
-    waiters: VecDeque<Waiter<T>>,
-}
-
-#[derive(Debug)]
-struct Waiter<T> {
-    id: u64,
-    max_items: usize,
-    is_patient: bool,
-    answer: oneshot::Sender<Result<Vec<T>, ProviderError>>,
-}
-
-/// What an exchange fetches for a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FetchPlan<W> {
-    pub(crate) wish: W,
-    pub(crate) max_items: usize,
-    /// The last waiter that this exchange is made for.
-    last_waiter: u64,
-}
-
-impl<W, T> Default for Fetches<W, T> {
-    fn default() -> Self {
-        Fetches { groups: VecDeque::new(), last_waiter: 0 }
-    }
-}
-
-impl<W: Clone + PartialEq, T: Locked> Fetches<W, T> {
-    /// Adds a fetch. An impatient one is answered by the next exchange, with nothing if there is nothing.
-    pub(crate) fn join(
-        &mut self,
-        wish: W,
-        max_items: usize,
-        is_patient: bool,
-    ) -> (u64, oneshot::Receiver<Result<Vec<T>, ProviderError>>) {
-        let (answer, receiver) = oneshot::channel();
-        self.last_waiter += 1;
-        let id = self.last_waiter;
-        let waiter = Waiter { id, max_items, is_patient, answer };
-        match self.groups.iter_mut().find(|group| group.wish == wish) {
-            Some(group) => {
-                group.is_looking |= !is_patient;
-                group.waiters.push_back(waiter);
-            }
-            None => self.groups.push_back(Group {
-                wish,
-                is_looking: true,
-                next_look_ms: None,
-                waiters: VecDeque::from([waiter]),
-            }),
-        }
-        (id, receiver)
-    }
-
-    /// Takes a fetch out, answered or not.
-    pub(crate) fn leave(&mut self, id: u64) {
-        for group in &mut self.groups {
-            group.waiters.retain(|waiter| waiter.id != id);
-        }
-        self.forget_idle();
-    }
-
-    /// Forgets groups beyond those that are kept, the longest untouched first.
-    fn forget_idle(&mut self) {
-        let mut idle = self.groups.iter().filter(|group| group.waiters.is_empty()).count();
-        self.groups.retain(|group| {
-            let forget = group.waiters.is_empty() && idle > MAX_IDLE_GROUPS;
-            idle -= usize::from(forget);
-            !forget
-        });
-    }
-
-    /// Something may have come for everybody.
-    pub(crate) fn look(&mut self) {
-        for group in &mut self.groups {
-            group.is_looking = true;
-        }
-    }
-
-    /// The next group that looks; it is at rest then until something else comes.
-    fn plan(&mut self, local_now_ms: u64) -> Option<FetchPlan<W>> {
-        let due = |group: &Group<W, T>| group.next_look_ms.is_some_and(|at_ms| at_ms <= local_now_ms);
-        let wants = |group: &Group<W, T>| !group.waiters.is_empty() && (group.is_looking || due(group));
-        let place = self.groups.iter().position(wants)?;
-        // Whoever had its turn goes to the end of the line.
-        let mut group = self.groups.remove(place)?;
-        group.is_looking = false;
-        group.next_look_ms = None;
-        let wanted: usize = group.waiters.iter().map(|waiter| waiter.max_items).sum();
-        let plan = FetchPlan {
-            wish: group.wish.clone(),
-            max_items: wanted.min(MAX_FETCH),
-            last_waiter: self.last_waiter,
-        };
-        self.groups.push_back(group);
-        Some(plan)
-    }
-
-    /// Hands out what was fetched, oldest waiter first. Returns what nobody wants any more.
-    fn hand_out(&mut self, plan: &FetchPlan<W>, found: Vec<T>, next_look_ms: Option<u64>) -> Vec<T> {
-        let Some(group) = self.groups.iter_mut().find(|group| group.wish == plan.wish) else { return found };
-        let was_full = found.len() >= plan.max_items;
-        let mut left = VecDeque::from(found);
-        let waiters = std::mem::take(&mut group.waiters);
-        for waiter in waiters {
-            if left.is_empty() {
-                if waiter.is_patient || waiter.id > plan.last_waiter {
-                    group.waiters.push_back(waiter);
-                } else {
-                    let _gone = waiter.answer.send(Ok(Vec::new()));
-                }
-                continue;
-            }
-            let share: Vec<T> = left.drain(..waiter.max_items.min(left.len())).collect();
-            if let Err(Ok(returned)) = waiter.answer.send(Ok(share)) {
-                returned.into_iter().rev().for_each(|item| left.push_front(item));
-            }
-        }
-        group.next_look_ms = next_look_ms;
-        // What nobody took goes back and can be fetched again.
-        group.is_looking |= was_full || !left.is_empty();
-        self.forget_idle();
-        left.into()
-    }
-
-    /// Tells everybody that it cannot be done now.
-    pub(crate) fn fail(&mut self, error: &ProviderError) {
-        // Whoever comes back looks anew: what the groups knew may be long ago.
-        for waiter in self.groups.drain(..).flat_map(|group| group.waiters) {
-            let _gone = waiter.answer.send(Err(error.clone()));
-        }
-    }
-
-    fn next_look_ms(&self) -> Option<u64> {
-        let waited_for = self.groups.iter().filter(|group| !group.waiters.is_empty());
-        waited_for.filter_map(|group| group.next_look_ms).min()
-    }
-
-    fn is_looking(&self) -> bool {
-        self.groups.iter().any(|group| group.is_looking && !group.waiters.is_empty())
-    }
-}
-
-/// Everybody who waits.
+/// Everything that waits.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     /// Bounded by the calls under way.
@@ -286,7 +90,26 @@ pub(crate) struct Waiting {
     checks: BTreeSet<String>,
     /// What the locks of this process are on.
     held: BTreeMap<u64, Held>,
+    in_flight: InFlight,
+    /// Local time at which to look for what no notification announced.
+    pub(crate) next_slow_poll_ms: u64,
     pub(crate) is_closed: bool,
+}
+
+/// All exchanges in flight.
+#[derive(Debug, Default)]
+struct InFlight {
+    exchanges: usize,
+    items: usize,
+    /// Hashes of the keys of their items.
+    keys: HashSet<u64>,
+}
+
+/// What one exchange has in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Load {
+    items: usize,
+    keys: HashSet<u64>,
 }
 
 /// How many watch an instance, and how many of them for more than its end.
@@ -302,7 +125,10 @@ pub(crate) struct Plan {
     pub(crate) items: Vec<Pending>,
     pub(crate) turns: Option<FetchPlan<TurnWish>>,
     pub(crate) work: Option<FetchPlan<WorkWish>>,
+    /// In order.
     pub(crate) checks: Vec<String>,
+    /// Given back by [`Waiting::land`] when the plan has been carried out.
+    pub(crate) load: Load,
 }
 
 impl Plan {
@@ -349,47 +175,82 @@ impl Waiting {
         self.checks.extend(self.watched.keys().cloned());
     }
 
+    /// Whether there is enough for an exchange beside those in flight. What waits is sent by the next of them that lands
+    /// otherwise.
+    pub(crate) fn is_worth_an_exchange(&self) -> bool {
+        let in_flight = &self.in_flight;
+        in_flight.exchanges == 0 || self.items.len() >= (in_flight.items / WORTH_DIVISOR).max(1)
+    }
+
+    /// Whether exchanges are in flight, which look at everything when they land.
+    pub(crate) fn has_exchanges_in_flight(&self) -> bool {
+        self.in_flight.exchanges > 0
+    }
+
     /// The next exchange.
     pub(crate) fn plan(&mut self, local_now_ms: u64) -> Plan {
-        let mut items = self.take_items();
-        for pending in &mut items {
-            pending.held = pending.item.token().and_then(|token| self.held.get(&token.0).cloned());
+        if !self.is_worth_an_exchange() {
+            return Plan::default();
         }
-        if items.iter().any(|pending| pending.item.shows_turns()) {
-            self.turns.look();
-        }
-        if items.iter().any(|pending| pending.item.shows_activities()) {
-            self.work.look();
+        let (items, keys) = self.take_items();
+        if items.is_empty() && self.in_flight.exchanges > 0 {
+            return Plan::default();
         }
         for pending in &items {
-            if let (Item::Turn(turn), Some(instance)) =
-                (&pending.item, pending.held.as_ref().and_then(Held::instance))
-            {
-                let is_end = turn.metadata.status.is_some_and(ExecutionStatus::is_terminal);
-                let watched = self.watched.get(instance);
-                if watched.is_some_and(|watched| is_end || watched.of_changes > 0) {
-                    self.checks.insert(instance.to_owned());
-                }
-            }
+            self.check_after(pending, &[]);
         }
-        let turns = self.turns.plan(local_now_ms);
-        let work = self.work.plan(local_now_ms);
+        let brings =
+            |shown: fn(&Item) -> usize| items.iter().map(|pending| shown(&pending.item)).sum::<usize>();
+        let beside = self.in_flight.exchanges;
+        let turns = self.turns.plan(local_now_ms, brings(Item::turns_shown), beside);
+        let work = self.work.plan(local_now_ms, brings(Item::activities_shown), beside);
         let mut checks = Vec::new();
         while checks.len() < MAX_CHECKS
             && let Some(instance) = self.checks.pop_first()
         {
             checks.push(instance);
         }
-        Plan { items, turns, work, checks }
+        let mut plan = Plan { items, turns, work, checks, load: Load::default() };
+        if !plan.is_empty() {
+            self.in_flight.exchanges += 1;
+            self.in_flight.items += plan.items.len();
+            self.in_flight.keys.extend(&keys);
+            plan.load = Load { items: plan.items.len(), keys };
+        }
+        plan
     }
 
-    /// As many items as go together, in order. An item that touches what another one touches waits for the next time.
-    fn take_items(&mut self) -> Vec<Pending> {
+    /// An exchange has been answered or given up.
+    pub(crate) fn land(&mut self, load: &Load) {
+        self.in_flight.exchanges -= 1;
+        self.in_flight.items -= load.items;
+        for key in &load.keys {
+            self.in_flight.keys.remove(key);
+        }
+    }
+
+    /// Looks at the instance of a turn, if a watch of it may end with the turn and it is not among those that are looked
+    /// at after the turn already.
+    pub(crate) fn check_after(&mut self, pending: &Pending, checks: &[String]) {
+        if let (Item::Turn(turn), Some(instance)) = (&pending.item, pending.held.as_ref().map(Held::instance))
+        {
+            let is_end = turn.metadata.status.is_some_and(ExecutionStatus::is_terminal);
+            let watched = self.watched.get(instance);
+            let may_end = watched.is_some_and(|watched| is_end || watched.of_changes > 0);
+            if may_end && checks.binary_search_by(|check| check.as_str().cmp(instance)).is_err() {
+                self.checks.insert(instance.to_owned());
+            }
+        }
+    }
+
+    /// As many items as go together, in order, with the hashes of their keys. An item waits for the next time if its
+    /// order to one in flight or to one that waits matters, or if it touches what another one in the call touches.
+    fn take_items(&mut self) -> (Vec<Pending>, HashSet<u64>) {
         let mut taken: Vec<Pending> = Vec::new();
         let mut passed = VecDeque::new();
-        let mut keys: HashSet<u64> = HashSet::new();
+        let (mut keys, mut passed_keys) = (HashSet::new(), HashSet::new());
         let mut bytes = 0;
-        while let Some(pending) = self.items.pop_front() {
+        while let Some(mut pending) = self.items.pop_front() {
             if pending.ticket.is_withdrawn() {
                 continue;
             }
@@ -400,8 +261,17 @@ impl Waiting {
                 self.items.push_front(pending);
                 break;
             }
-            let its_keys: Vec<u64> = pending.item.keys().map(|key| hash(&key)).collect();
-            if its_keys.iter().any(|key| keys.contains(key)) {
+            pending.held = pending.item.token().and_then(|token| self.held.get(&token.0).cloned());
+            let its_keys: Vec<(u64, bool)> =
+                pending.keys().map(|key| (hash(&key), key.is_exclusive())).collect();
+            let waits = its_keys.iter().any(|(key, is_exclusive)| {
+                self.in_flight.keys.contains(key)
+                    || passed_keys.contains(key)
+                    || (*is_exclusive && keys.contains(key))
+            });
+            let its_keys = its_keys.into_iter().map(|(key, _)| key);
+            if waits {
+                passed_keys.extend(its_keys);
                 passed.push_back(pending);
                 continue;
             }
@@ -415,27 +285,7 @@ impl Waiting {
         // What was passed over was there before what is left.
         passed.append(&mut self.items);
         self.items = passed;
-        taken
-    }
-
-    /// Hands out what an exchange fetched. Returns the locks that nobody wants any more.
-    pub(crate) fn hand_out_turns(
-        &mut self,
-        plan: &FetchPlan<TurnWish>,
-        found: Vec<LockedTurn>,
-        next_look_ms: Option<u64>,
-    ) -> Vec<LockedTurn> {
-        self.turns.hand_out(plan, found, next_look_ms)
-    }
-
-    /// The same for activities.
-    pub(crate) fn hand_out_work(
-        &mut self,
-        plan: &FetchPlan<WorkWish>,
-        found: Vec<LockedWorkItem>,
-        next_look_ms: Option<u64>,
-    ) -> Vec<LockedWorkItem> {
-        self.work.hand_out(plan, found, next_look_ms)
+        (taken, keys)
     }
 
     /// Remembers what new locks of this process are on.
@@ -456,11 +306,6 @@ impl Waiting {
         self.held.remove(&token.0);
     }
 
-    /// Whether there is something to do at once.
-    pub(crate) fn has_work(&self) -> bool {
-        !self.items.is_empty() || !self.checks.is_empty() || self.turns.is_looking() || self.work.is_looking()
-    }
-
     /// Local time at which there is something to do.
     pub(crate) fn next_look_ms(&self) -> Option<u64> {
         [self.turns.next_look_ms(), self.work.next_look_ms()].into_iter().flatten().min()
@@ -477,4 +322,110 @@ fn hash(key: &Key<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::store::OrchestratorMessage;
+
+    use super::*;
+    use crate::item::GiveBack;
+
+    fn pending(item: Item) -> Pending {
+        Pending { item, held: None, answer: None, ticket: Ticket::default() }
+    }
+
+    fn send(waiting: &mut Waiting, instances: &[&str]) {
+        for instance in instances {
+            let message = OrchestratorMessage::new(*instance, "go");
+            waiting.add(pending(Item::Message { message, delay_ms: None }));
+        }
+    }
+
+    fn give_back(waiting: &mut Waiting, token: u64) {
+        let back = GiveBack { token: LockToken(token), delay_ms: 0, ignore_attempt: true };
+        waiting.add(pending(Item::GiveBackTurn(back)));
+    }
+
+    /// The instances of the messages in a plan; a lock that is given back is shown by its token.
+    fn planned(plan: &Plan) -> Vec<String> {
+        let name = |pending: &Pending| match (&pending.item, pending.item.token()) {
+            (_, Some(token)) => token.0.to_string(),
+            (item, None) => item.messages()[0].instance.to_string(),
+        };
+        plan.items.iter().map(name).collect()
+    }
+
+    #[test]
+    fn messages_for_an_instance_in_flight_wait_in_their_order() {
+        let mut waiting = Waiting::default();
+        send(&mut waiting, &["a", "a", "b"]);
+        let one = waiting.plan(0);
+        assert_eq!(planned(&one), ["a", "a", "b"], "one call may have several");
+        send(&mut waiting, &["a", "c", "b", "d", "a"]);
+        let other = waiting.plan(0);
+        assert_eq!(planned(&other), ["c", "d"]);
+        waiting.land(&one.load);
+        assert_eq!(planned(&waiting.plan(0)), ["a", "b", "a"]);
+    }
+
+    #[test]
+    fn an_item_does_not_overtake_one_that_waits() {
+        let mut waiting = Waiting::default();
+        waiting.remember_locks([(LockToken(7), Held::Instance("a".to_owned()))]);
+        give_back(&mut waiting, 7);
+        let one = waiting.plan(0);
+        // The second use of the lock waits for the first one, and the message behind it for the second one.
+        give_back(&mut waiting, 7);
+        send(&mut waiting, &["a", "b"]);
+        let other = waiting.plan(0);
+        assert_eq!(planned(&other), ["b"]);
+        waiting.land(&one.load);
+        assert_eq!(planned(&waiting.plan(0)), ["7", "a"]);
+    }
+
+    #[test]
+    fn another_exchange_follows_when_half_as_much_waits_as_is_in_flight() {
+        let mut waiting = Waiting::default();
+        send(&mut waiting, &["a", "b", "c", "d"]);
+        let one = waiting.plan(0);
+        assert_eq!((one.items.len(), waiting.is_worth_an_exchange()), (4, false));
+        send(&mut waiting, &["e"]);
+        assert!(waiting.plan(0).is_empty() && !waiting.is_worth_an_exchange());
+        send(&mut waiting, &["f"]);
+        assert!(waiting.is_worth_an_exchange());
+        let other = waiting.plan(0);
+        assert_eq!(planned(&other), ["e", "f"]);
+        send(&mut waiting, &["g"]);
+        waiting.land(&one.load);
+        assert_eq!(planned(&waiting.plan(0)), ["g"]);
+    }
+
+    #[test]
+    fn nothing_is_sent_while_everything_waits_for_what_is_in_flight() {
+        let mut waiting = Waiting::default();
+        send(&mut waiting, &["a"]);
+        let one = waiting.plan(0);
+        send(&mut waiting, &["a", "a", "a"]);
+        assert!(waiting.plan(0).is_empty());
+        waiting.land(&one.load);
+        assert_eq!(planned(&waiting.plan(0)), ["a", "a", "a"]);
+    }
+
+    #[test]
+    fn a_watch_that_began_while_its_turn_was_in_flight_is_looked_at() {
+        let mut waiting = Waiting::default();
+        let held = Some(Held::Instance("a".to_owned()));
+        let mut turn = segno::store::AckOrchestrationItem::empty(LockToken(7), 1);
+        turn.metadata.status = Some(ExecutionStatus::Completed);
+        let ended = Pending { held, ..pending(Item::Turn(std::sync::Arc::new(turn))) };
+        waiting.begin_watch("a", WatchUntil::Terminal);
+        let looked = waiting.plan(0);
+        assert_eq!(looked.checks, ["a"]);
+        waiting.land(&looked.load);
+        waiting.check_after(&ended, &looked.checks);
+        assert!(waiting.plan(0).is_empty(), "the exchange of the turn has looked");
+        waiting.check_after(&ended, &[]);
+        assert_eq!(waiting.plan(0).checks, ["a"]);
+    }
 }

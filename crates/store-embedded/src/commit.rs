@@ -410,7 +410,11 @@ impl State {
             };
             self.tables.set_record((&kind, &id), old.as_ref(), new.as_ref());
             self.records.change((&kind, &id), old.as_ref(), new.as_ref());
-            new.map_or(0, |new| new.version)
+            let version = new.map(|new| new.version);
+            if version.is_some() || old.is_some() {
+                self.unsynced.filling_mut().note_record(version);
+            }
+            version.unwrap_or_default()
         };
         writes.into_iter().zip(old).map(apply).collect()
     }

@@ -13,11 +13,8 @@ use crate::waiting::{Fetch, Fetched, Found, Taken};
 #[async_trait]
 impl Records for EmbeddedStore {
     async fn get_record(&self, kind: &str, id: &str) -> Result<Option<Record>, ProviderError> {
-        let read = |state: &mut State, now_ms| {
-            let row = state.tables.record(kind, id)?.filter(|row| row.lives(now_ms));
-            Ok(row.map(|row| row.into_record(kind, id)))
-        };
-        self.core().look("get_record", read).await
+        let row = self.core().look_at_record(kind, id).await?;
+        Ok(row.map(|row| row.into_record(kind, id)))
     }
 
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {

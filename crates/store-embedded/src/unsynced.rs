@@ -28,6 +28,9 @@ pub struct Stage {
     /// Instances with messages that are held back, those that changed left out.
     awaiting: HashSet<Box<str>>,
     wanted: bool,
+    /// Version of the first record that was put. Versions ascend.
+    first_version: Option<u64>,
+    has_deleted_records: bool,
     /// Ids of messages with the time from which they are visible.
     pub messages: Vec<(u64, u64)>,
     /// Ids of activities with the time from which they are visible.
@@ -47,6 +50,22 @@ pub struct LeasedItem {
 }
 
 impl Stage {
+    /// A record was put with this version, or deleted.
+    pub fn note_record(&mut self, version: Option<u64>) {
+        match version {
+            Some(version) => self.first_version = self.first_version.or(Some(version)),
+            None => self.has_deleted_records = true,
+        }
+    }
+
+    /// Whether the version of a record, or its absence, may be from this batch.
+    fn may_have_record(&self, version: Option<u64>) -> bool {
+        match version {
+            Some(version) => self.first_version.is_some_and(|first| first <= version),
+            None => self.has_deleted_records,
+        }
+    }
+
     fn concerns(&self, instance: &str) -> bool {
         self.instances.contains(instance) || self.awaiting.contains(instance)
     }
@@ -167,6 +186,13 @@ impl Unsynced {
         newest_first.find(|stage| stage.instances.contains(instance)).map(|stage| stage.sequence)
     }
 
+    /// The newest batch that what is seen of a record may be from, its version or that it is absent, if that
+    /// batch is not durable.
+    pub fn of_record(&self, version: Option<u64>) -> Option<u64> {
+        let mut newest_first = std::iter::once(&self.filling).chain(&self.writing);
+        newest_first.find(|stage| stage.may_have_record(version)).map(|stage| stage.sequence)
+    }
+
     /// The batch that was being filled is being written now. Returns its number.
     pub fn begin_write(&mut self) -> u64 {
         let sequence = self.filling.sequence;
@@ -178,5 +204,26 @@ impl Unsynced {
     /// The batch that was being written is durable; returns what becomes visible.
     pub fn end_write(&mut self) -> Option<Stage> {
         self.writing.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_from_the_batch_that_put_its_version_or_deletes_records() {
+        let mut unsynced = Unsynced::new(7);
+        unsynced.filling_mut().note_record(Some(11));
+        unsynced.filling_mut().note_record(Some(12));
+        assert_eq!([10, 11, 12].map(|version| unsynced.of_record(Some(version))), [None, Some(7), Some(7)]);
+        assert_eq!(unsynced.of_record(None), None);
+        unsynced.begin_write();
+        unsynced.filling_mut().note_record(Some(13));
+        unsynced.filling_mut().note_record(None);
+        assert_eq!([10, 12, 13].map(|version| unsynced.of_record(Some(version))), [None, Some(7), Some(8)]);
+        assert_eq!(unsynced.of_record(None), Some(8));
+        unsynced.end_write();
+        assert_eq!(unsynced.of_record(Some(12)), None);
     }
 }

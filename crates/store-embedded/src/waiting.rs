@@ -18,6 +18,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::committing::panicked;
 use crate::error::RowError;
 use crate::leasing::LeaseTerms;
+use crate::queue_row::RecordRow;
 use crate::refusal::{Outcome, Refusal};
 use crate::shared::{Core, Shared};
 use crate::state::State;
@@ -84,6 +85,16 @@ impl Answer for (Arc<str>, Result<Watched, ProviderError>) {
             shared.state.watches.remove(&instance, id);
         }
     }
+}
+
+/// What was seen of a record. It may be told once the batch that it is from is durable.
+struct SeenRecord {
+    row: Result<Option<RecordRow>, RowError>,
+    outcome: Option<oneshot::Receiver<Outcome>>,
+}
+
+impl Answer for Result<SeenRecord, ProviderError> {
+    fn undo(self, _shared: &mut Shared, _now_ms: u64) {}
 }
 
 /// What a fetch found, and the batch that must be durable before it may be handed out.
@@ -185,6 +196,26 @@ impl Core {
                 break output;
             }
         };
+        self.noted(operation, output)
+    }
+
+    /// Reads one record, and answers when what was seen of it is durable. It waits for no other change, and leaves the read
+    /// to whoever is at work: servers read records for every call.
+    pub async fn look_at_record(&self, kind: &str, id: &str) -> Result<Option<RecordRow>, ProviderError> {
+        const OPERATION: &str = "get_record";
+        let name = Arc::new((kind.to_owned(), id.to_owned()));
+        loop {
+            let name = Arc::clone(&name);
+            let look = move |shared: &mut Shared, now_ms| shared.look_at_record(OPERATION, &name, now_ms);
+            let SeenRecord { row, outcome } = self.ask(OPERATION, look).await??;
+            if decided(outcome).await {
+                return self.noted(OPERATION, row);
+            }
+        }
+    }
+
+    /// What was read; damage is noted.
+    fn noted<T>(&self, operation: &'static str, output: Result<T, RowError>) -> Result<T, ProviderError> {
         output.map_err(|error| {
             if let RowError::Corrupt(what) = &error {
                 self.damage.note(what);
@@ -294,6 +325,20 @@ impl Shared {
                 Watched::Waits { id, answer }
             }
         })
+    }
+
+    fn look_at_record(
+        &mut self,
+        operation: &'static str,
+        (kind, id): &(String, String),
+        now_ms: u64,
+    ) -> Result<SeenRecord, ProviderError> {
+        self.check_open(operation)?;
+        let row = self.state.tables.record(kind, id);
+        let row = row.map(|row| row.filter(|row| row.lives(now_ms)));
+        let version = row.as_ref().ok().and_then(|row| Some(row.as_ref()?.version));
+        let batch = self.state.unsynced.of_record(version).filter(|_| self.refusal.is_none());
+        Ok(SeenRecord { row, outcome: batch.and_then(|sequence| self.outcome_of(sequence)) })
     }
 
     /// Tries a fetch once. A place among the waiters is kept only if it has to go on waiting.
@@ -416,5 +461,45 @@ impl Queues for State {
 
     fn next_due_ms(&self, kind: &str, id_prefix: &str, now_ms: u64) -> Option<u64> {
         self.records.next_due_ms(kind, id_prefix, now_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::store::{Expect, RecordBatch, RecordWrite};
+
+    use super::*;
+    use crate::at_rest::open;
+
+    #[test]
+    fn a_read_of_a_record_waits_for_the_batch_that_it_is_from_and_for_no_other() {
+        let (_directory, store) = open();
+        let core = store.core();
+        let (kind, expect) = ("kind".to_owned(), Expect::Anything);
+        let delete = |id: &str| RecordWrite::Delete { kind: kind.clone(), id: id.to_owned(), expect };
+        let put = |id: &str| RecordWrite::Put {
+            kind: kind.clone(),
+            id: id.to_owned(),
+            expect,
+            due_at_ms: None,
+            time_to_live: None,
+            body: "body".into(),
+        };
+        // As long as it is held, no batch is taken.
+        let mut shared = core.lock();
+        let commit = |shared: &mut Shared, write| {
+            let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+            let change = move |state: &mut State, now_ms| state.commit_records(batch, now_ms);
+            assert!(core.run(shared, 1, "commit_records", change).0.is_ok());
+        };
+        let waits = |shared: &mut Shared, id: &str| {
+            let seen = shared.look_at_record("get_record", &("kind".to_owned(), id.to_owned()), 1);
+            seen.expect("the store is open").outcome.is_some()
+        };
+        commit(&mut shared, put("written"));
+        commit(&mut shared, delete("never there"));
+        assert_eq!((waits(&mut shared, "written"), waits(&mut shared, "never there")), (true, false));
+        commit(&mut shared, delete("written"));
+        assert!(waits(&mut shared, "written"), "what deleted it is not durable");
     }
 }

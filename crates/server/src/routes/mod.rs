@@ -302,25 +302,27 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
     for (need, audit, max_body_bytes, group) in guarded {
         let parameters = KnownParameters::of(group.get_openapi());
-        let group = group
-            .route_layer(from_fn(detached::handle))
-            .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
-            .route_layer(from_fn_with_state(parameters, known_parameters::layer));
+        // Outermost first. As one layer: axum copies what is inside of each layer for each request.
+        let outer = (
+            DefaultBodyLimit::max(max_body_bytes),
+            from_fn_with_state((app.clone(), need), access::guard),
+            from_fn_with_state((app.clone(), need), instances::awaited_end::layer),
+            from_fn_with_state((app.clone(), need), detached::layer),
+        );
+        let log = from_fn_with_state(app.clone(), audit_log::layer);
+        let inner = (
+            from_fn_with_state(parameters, known_parameters::layer),
+            from_fn_with_state(app.clone(), idempotency::layer),
+            from_fn(detached::handle),
+        );
         let group = match audit {
-            Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
-            Audit::EveryChangeAsItsBodySays => group
-                .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
-                .route_layer(from_fn_with_state(app.clone(), body_scope::layer)),
-            Audit::EveryChangeAtHome => group
-                .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
-                .route_layer(from_fn(sessions::at_home)),
-            Audit::Nothing => group,
+            Audit::EveryChange => group.route_layer((outer, log, inner)),
+            Audit::EveryChangeAsItsBodySays => {
+                group.route_layer((outer, from_fn_with_state(app.clone(), body_scope::layer), log, inner))
+            }
+            Audit::EveryChangeAtHome => group.route_layer((outer, from_fn(sessions::at_home), log, inner)),
+            Audit::Nothing => group.route_layer((outer, inner)),
         };
-        let group = group
-            .route_layer(from_fn_with_state((app.clone(), need), detached::layer))
-            .route_layer(from_fn_with_state((app.clone(), need), instances::awaited_end::layer));
-        let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
-        let group = group.route_layer(DefaultBodyLimit::max(max_body_bytes));
         let group = refusing(group);
         all = all.merge(if app.needs_keys() { needing_a_key(group) } else { group });
     }
@@ -337,11 +339,13 @@ pub fn router(app: &App) -> (Router, OpenApi) {
             None => nothing_here(&request).into_response(),
         })
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(body))
-        .layer(from_fn_with_state(app.clone(), access::same_origin_only))
-        .layer(from_fn_with_state(app.clone(), in_time))
-        .layer(from_fn_with_state(app.clone(), request_id::layer))
-        .layer(from_fn_with_state(app.clone(), http_metrics::layer))
+        .layer((
+            from_fn_with_state(app.clone(), http_metrics::layer),
+            from_fn_with_state(app.clone(), request_id::layer),
+            from_fn_with_state(app.clone(), in_time),
+            from_fn_with_state(app.clone(), access::same_origin_only),
+            DefaultBodyLimit::max(body),
+        ))
         .with_state(app.clone());
     (router, document)
 }

@@ -1,5 +1,5 @@
-//! Requests that change something run in tasks of their own (detached tasks), so that they end
-//! whether or not their caller waits for the answer.
+//! Requests that change something end whether or not their caller waits for the answer: their work
+//! becomes a task of its own (a detached task) when the caller goes away.
 //!
 //! A connection that closes drops the future that answers it. A change that were dropped with it
 //! could be done without its audit entry, or leave its idempotency key claimed with no request
@@ -14,7 +14,9 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
@@ -22,6 +24,7 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -81,15 +84,20 @@ impl Detached {
     ) -> Result<T, Refusal> {
         let stopped = || Refusal::unavailable("the server is being stopped", operation::effect());
         let place = self.places.clone().acquire_owned().await.map_err(|_| stopped())?;
-        let work = operation::carried(request_id::carried(work));
+        let (work, aborted) = (operation::carried(request_id::carried(work)), self.aborted.clone());
         let work = async move {
-            let done = work.await;
+            let done = tokio::select! {
+                biased;
+                () = aborted.cancelled() => None,
+                done = AssertUnwindSafe(work).catch_unwind() => Some(done),
+            };
             drop(place);
             done
         };
-        match self.spawn(work.in_current_span()).await {
-            Ok(done) => done.ok_or_else(stopped),
-            Err(_) => Err(panicked()),
+        match Attached(Some(Box::pin(self.tasks.track_future(work.in_current_span())))).await {
+            Some(Ok(done)) => Ok(done),
+            Some(Err(_)) => Err(panicked()),
+            None => Err(stopped()),
         }
     }
 
@@ -117,6 +125,30 @@ impl Detached {
     /// Ends all tasks where they are, as a crash would.
     pub fn abort(&self) {
         self.aborted.cancel();
+    }
+}
+
+/// Work that its caller polls, and that goes on in a task of its own when the caller is dropped: as
+/// long as the caller is there, no task has to be spawned and joined.
+struct Attached<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+
+impl<T: Send + 'static> Future for Attached<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let Some(work) = &mut self.0 else { return Poll::Pending };
+        let done = ready!(work.as_mut().poll(context));
+        self.0 = None;
+        Poll::Ready(done)
+    }
+}
+
+impl<T: Send + 'static> Drop for Attached<T> {
+    fn drop(&mut self) {
+        // Without a runtime the process ends.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
     }
 }
 

@@ -50,6 +50,25 @@ pub struct BulkFilter {
     /// Only created before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_before: Option<Timestamp>,
+    /// Only children of this instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Only those that failed with this code, or with this category where there is no code. For this and all that follow rows are
+    /// looked at, not found by an index: a call may change few instances, or none, and return a cursor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Only those that ended at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_from: Option<Timestamp>,
+    /// Only those that ended before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_before: Option<Timestamp>,
+    /// Only those that took longer than this from their start to their end, or to now if they have not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer_than_ms: Option<u64>,
+    /// Only those that took less than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shorter_than_ms: Option<u64>,
 }
 
 /// Something to do with many instances.

@@ -87,6 +87,10 @@ pub struct KnownProblem {
     /// Since when it has been so, for the oldest of those that were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<Timestamp>,
+    /// How many of them arose in each five minutes of the last hour, oldest first; absent where that is not known. Those that
+    /// are older are in none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trend: Vec<u64>,
     /// Where it is listed.
     pub link: ProblemLink,
     /// Parts of the count, most first, at most 20.

@@ -91,4 +91,7 @@ pub struct Me {
     /// The session, if the request had its cookie.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
+    /// Where traces of instances are shown: the setting `server.trace_url`, with `{trace}` and `{instance}` in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_url: Option<String>,
 }

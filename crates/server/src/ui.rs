@@ -26,7 +26,7 @@ const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'self' 'u
      connect-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'self'; form-action 'self'";
 
 /// First segments of paths that are never those of a page.
-const API: [&str; 6] = ["v1", "docs", "openapi.json", "healthz", "readyz", "metrics"];
+const API: [&str; 7] = ["v1", "api", "docs", "openapi.json", "healthz", "readyz", "metrics"];
 
 /// A year: the name of such a file changes with its content.
 const KEPT_FOR_GOOD: &str = "public, max-age=31536000, immutable";

@@ -11713,6 +11713,12 @@ export interface components {
             prefix?: string | null;
             /** @description Only in one of these states; one alone needs no list. */
             status?: components["schemas"]["Status"][];
+            parent?: string | null;
+            failure?: string | null;
+            ended_from?: string | null;
+            ended_before?: string | null;
+            longer_than_ms?: number | null;
+            shorter_than_ms?: number | null;
         };
         /**
          * @description Instances that a bulk call left as they are, by the reason. Reasons without instances are
@@ -13263,6 +13269,7 @@ export interface components {
             severity: components["schemas"]["Severity"];
             /** @description What it is, for people, to be read behind the count. */
             text: string;
+            trend?: number[];
         };
         /** @description An instance that a bulk call left as it is. */
         LeftInstance: {
@@ -13367,6 +13374,7 @@ export interface components {
             session?: components["schemas"]["Session"] | null;
             /** @description The same of the tenant. */
             tenant: string;
+            trace_url?: string | null;
         };
         /** @description A member of a batch. */
         Member: {

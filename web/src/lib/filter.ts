@@ -55,15 +55,6 @@ export function parseDuration(text: string): number | undefined {
   return match ? Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? 0) : undefined;
 }
 
-/** Fields that a listing takes and a bulk change does not. */
-const LISTED_ONLY: (keyof InstanceQuery)[] = ["parent", "failure", "ended_from", "ended_before", "longer_than_ms", "shorter_than_ms"];
-
-/** The words of a filter that a bulk change cannot take, as they are in the text. */
-export function notForBulk(query: InstanceQuery): string[] {
-  const names: Record<string, string> = { ended_from: "ended", ended_before: "ended", longer_than_ms: "duration", shorter_than_ms: "duration" };
-  return [...new Set(LISTED_ONLY.filter((field) => query[field] !== undefined).map((field) => names[field] ?? field))];
-}
-
 /** The filter without what counts cannot take: nothing if it has such a field. */
 export function countable(query: InstanceQuery): InstanceQuery | undefined {
   const { parent, longer_than_ms, shorter_than_ms, ...rest } = query;

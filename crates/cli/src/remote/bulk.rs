@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr, stdin};
 
 use segno_api::Client;
 use segno_api::bulk::{Bulk as Request, BulkAction, BulkFilter, BulkLeft, BulkResult};
+use segno_server::HumanDuration;
 
 use super::arguments::{Bulk, BulkVerb, Matching};
 use crate::exit::Failure;
@@ -27,7 +28,7 @@ pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
         BulkVerb::Restart { matching, reason, force } => (BulkAction::Restart, matching, reason, force),
         BulkVerb::Retry { matching, reason } => (BulkAction::Retry, matching, reason, false),
     };
-    let Matching { filter, id: mut ids, ids: file, idempotency_key, dry_run, yes } = matching;
+    let Matching { filter, ends, id: mut ids, ids: file, idempotency_key, dry_run, yes } = matching;
     if let Some(file) = file {
         ids.extend(ids_of(&file)?);
     }
@@ -39,6 +40,12 @@ pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
         label: filter.label,
         created_from: output.optional_moment(filter.created_from)?,
         created_before: output.optional_moment(filter.created_before)?,
+        parent: None,
+        failure: ends.failure,
+        ended_from: output.optional_moment(ends.ended_from)?,
+        ended_before: output.optional_moment(ends.ended_before)?,
+        longer_than_ms: ends.longer_than.map(HumanDuration::as_ms),
+        shorter_than_ms: ends.shorter_than.map(HumanDuration::as_ms),
     };
     let limit = Some(AT_ONCE);
     let mut request = Request { action, filter, ids, reason, dry_run: true, force, limit, cursor: None };

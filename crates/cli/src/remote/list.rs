@@ -10,7 +10,7 @@ use crate::output::{Output, Page, Rows};
 /// Does it.
 pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let filter = arguments.filter;
+    let (filter, ends) = (arguments.filter, arguments.ends);
     let request = ListInstances {
         prefix: filter.prefix,
         status: filter.status,
@@ -19,11 +19,11 @@ pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
         label: filter.label,
         created_from: output.optional_moment(filter.created_from)?,
         created_before: output.optional_moment(filter.created_before)?,
-        failure: arguments.failure,
-        ended_from: output.optional_moment(arguments.ended_from)?,
-        ended_before: output.optional_moment(arguments.ended_before)?,
-        longer_than_ms: arguments.longer_than.map(HumanDuration::as_ms),
-        shorter_than_ms: arguments.shorter_than.map(HumanDuration::as_ms),
+        failure: ends.failure,
+        ended_from: output.optional_moment(ends.ended_from)?,
+        ended_before: output.optional_moment(ends.ended_before)?,
+        longer_than_ms: ends.longer_than.map(HumanDuration::as_ms),
+        shorter_than_ms: ends.shorter_than.map(HumanDuration::as_ms),
         ..ListInstances::default()
     };
     let (client, request) = (&client, &request);

@@ -88,8 +88,10 @@ enum Audit {
     EveryChangeAsItsBodySays,
     /// Every request that changes something, in the first tenant that the caller's key is for.
     EveryChangeAtHome,
-    /// Nothing: `work.rs` says why; queries change nothing.
+    /// Nothing: `work.rs` says why; queries and checks change nothing, and an editor sends them with every pause of the fingers.
     Nothing,
+    /// Nothing; its body may say in which namespace and tenant.
+    NothingAsItsBodySays,
 }
 
 /// Everything that the server answers, and the document that describes it.
@@ -218,10 +220,10 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(batch_delete::delete))
         .routes(routes!(runbook_delete::delete))
         .routes(routes!(runbook_delete::delete_version));
-    let publish = OpenApiRouter::new()
-        .routes(routes!(runbooks::publish))
-        .routes(routes!(runbooks::plan))
-        .routes(routes!(automation::preview));
+    let publish =
+        OpenApiRouter::new().routes(routes!(runbooks::publish)).routes(routes!(automation::preview));
+    let check = OpenApiRouter::new().routes(routes!(runbooks::plan));
+    let preview = OpenApiRouter::new().routes(routes!(recurring::inspect::preview_unsaved));
     let publish_dag = OpenApiRouter::new().routes(routes!(dags::publish));
     let with_members =
         OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));
@@ -235,7 +237,6 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(recurring::manage::pause))
         .routes(routes!(recurring::manage::resume))
         .routes(routes!(recurring::manage::run))
-        .routes(routes!(recurring::inspect::preview_unsaved))
         .routes(routes!(recurring::inspect::backfill));
     let work = OpenApiRouter::new()
         .routes(routes!(work::fetch))
@@ -293,6 +294,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         (Need::Operate, Audit::EveryChange, body.max(dags::MAX_DAG_BODY_BYTES), publish_dag),
         (Need::Operate, Audit::EveryChange, body.max(batches::MAX_MEMBERS_BODY_BYTES), with_members),
         (Need::Operate, Audit::EveryChangeAsItsBodySays, body, act),
+        (Need::Operate, Audit::NothingAsItsBodySays, body, preview),
+        (Need::Operate, Audit::Nothing, body.max(runbooks::MAX_RUNBOOK_BODY_BYTES), check),
         (Need::Work, Audit::Nothing, body, work),
         (Need::Messages, Audit::EveryChange, body, messages),
         (Need::System, Audit::EveryChange, body, system),
@@ -315,6 +318,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
                 .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
                 .route_layer(from_fn(sessions::at_home)),
             Audit::Nothing => group,
+            Audit::NothingAsItsBodySays => {
+                group.route_layer(from_fn_with_state(app.clone(), body_scope::layer))
+            }
         };
         let group = group
             .route_layer(from_fn_with_state((app.clone(), need), detached::layer))

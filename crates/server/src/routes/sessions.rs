@@ -83,6 +83,7 @@ pub async fn me(State(app): State<App>, sessions: Sessions) -> Result<Json<Me>, 
         namespace: home.namespace().to_owned(),
         tenant: home.tenant().to_owned(),
         session: sessions.own().await?,
+        trace_url: app.settings.server.trace_url.clone(),
     }))
 }
 

@@ -12,6 +12,7 @@
 //! | `public_url` | under which address people reach it |
 //! | `redacted` | settings without their secrets |
 //! | `runbooks` | runbooks: CSV files, what is kept of batches |
+//! | `trace_url` | where traces of instances are shown |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
@@ -27,6 +28,7 @@ mod pools;
 mod public_url;
 mod redacted;
 mod runbooks;
+mod trace_url;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -147,6 +149,8 @@ pub struct ServerSettings {
     pub ui: bool,
     /// Where people reach the server, if that is not the address it listens on.
     pub public_url: Option<String>,
+    /// Where the UI links to for the trace of an instance; `{trace}` and `{instance}` stand for its ids.
+    pub trace_url: Option<String>,
     /// Address to listen on; port 0 takes a free one.
     #[serde(deserialize_with = "listen_address")]
     pub listen: SocketAddr,
@@ -256,6 +260,7 @@ impl Default for ServerSettings {
         ServerSettings {
             ui: true,
             public_url: None,
+            trace_url: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 7070)),
             roles: [Role::Api, Role::Orchestrator, Role::Worker].into(),
             node: None,
@@ -357,6 +362,9 @@ impl Settings {
         let server = &self.server;
         if let Some(url) = &server.public_url {
             PublicUrl::parse(url)?;
+        }
+        if let Some(url) = &server.trace_url {
+            trace_url::check(url)?;
         }
         if server.roles.is_empty() {
             return Err(SettingsError::value(

@@ -17,11 +17,17 @@ use serde_json::json;
 use crate::stand::{PATIENCE, Stand, greet, json_of, settings};
 
 const INSISTING: Orchestration<(), String> = Orchestration::new("insisting");
+const FAILING: Orchestration<String, ()> = Orchestration::new("failing");
 const BANK: Activity<(), String> = Activity::new("bank");
 
 /// Waits an hour before the second attempt, which succeeds.
 async fn insisting(ctx: Context, (): ()) -> Result<String, Failure> {
     ctx.activity(BANK, ()).retry(Retry::fixed(2, Duration::from_secs(3_600))).await
+}
+
+/// Fails at once, with its input as the code.
+async fn failing(_ctx: Context, code: String) -> Result<(), Failure> {
+    Err(Failure::application("it was to fail").non_retryable().code(code))
 }
 
 async fn bank(ctx: ActivityContext, (): ()) -> Result<String, Failure> {
@@ -32,7 +38,8 @@ async fn bank(ctx: ActivityContext, (): ()) -> Result<String, Failure> {
 }
 
 async fn stand() -> Stand {
-    let registry = samples::registry().orchestration(INSISTING, insisting).activity(BANK, bank);
+    let registry = samples::registry().orchestration(INSISTING, insisting).orchestration(FAILING, failing);
+    let registry = registry.activity(BANK, bank);
     Stand::with_registry(settings(Authentication::None), registry).await
 }
 
@@ -146,6 +153,55 @@ async fn named_instances_are_retried_and_restarted_and_the_others_have_a_reason(
         Bulk { cursor: Some("???".to_owned()), ..named(BulkAction::Retry, &["one"]) },
     ] {
         assert_eq!(client.bulk(&wrong).await.unwrap_err().status(), Some(400));
+    }
+    stand.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_change_of_all_that_match_takes_every_filter_of_the_listing() {
+    let stand = stand().await;
+    let client = stand.client();
+    for (n, code) in ["no-paint", "no-wall", "no-paint", "no-wall", "no-paint"].into_iter().enumerate() {
+        let start = greet(&format!("f-{n}"), &format!("{code:?}"));
+        let start = StartInstance { orchestration: "failing".to_owned(), ..start };
+        client.start(&start, None, PATIENCE).await.unwrap();
+    }
+    let of = |filter| Bulk { filter, ..named(BulkAction::Restart, &[]) };
+    let unpainted = BulkFilter { failure: Some("no-paint".to_owned()), ..BulkFilter::default() };
+    let counted = client.bulk(&Bulk { dry_run: true, ..of(unpainted.clone()) }).await.unwrap();
+    let mut sample = counted.sample.clone();
+    sample.sort();
+    assert_eq!(
+        (counted.would_change, sample),
+        (Some(3), vec!["f-0".to_owned(), "f-2".to_owned(), "f-4".to_owned()])
+    );
+
+    let first = client.bulk(&Bulk { limit: Some(2), ..of(unpainted.clone()) }).await.unwrap();
+    assert_eq!((first.matched, first.changed), (2, 2));
+    let rest = client.bulk(&Bulk { cursor: first.next_cursor, ..of(unpainted) }).await.unwrap();
+    assert_eq!((rest.matched, rest.changed, rest.next_cursor), (1, 1, None), "each once");
+    for (n, execution) in [2, 1, 2, 1, 2].into_iter().enumerate() {
+        assert_eq!(client.instance(&format!("f-{n}"), PATIENCE).await.unwrap().execution, execution, "f-{n}");
+    }
+
+    let long_ago = Some("2020-01-01T00:00:00Z".parse().unwrap());
+    let an_hour = 3_600_000;
+    for (filter, matched) in [
+        (BulkFilter { ended_before: long_ago, ..BulkFilter::default() }, 0),
+        (BulkFilter { ended_from: long_ago, ..BulkFilter::default() }, 5),
+        (BulkFilter { longer_than_ms: Some(an_hour), ..BulkFilter::default() }, 0),
+        (
+            BulkFilter {
+                shorter_than_ms: Some(an_hour),
+                status: vec![Status::Failed],
+                ..BulkFilter::default()
+            },
+            5,
+        ),
+        (BulkFilter { parent: Some("f-0".to_owned()), ..BulkFilter::default() }, 0),
+    ] {
+        let counted = client.bulk(&Bulk { dry_run: true, ..of(filter.clone()) }).await.unwrap();
+        assert_eq!((counted.matched, counted.next_cursor), (matched, None), "{filter:?}");
     }
     stand.shutdown().await;
 }

@@ -209,6 +209,18 @@ async fn an_unsaved_schedule_is_previewed() {
     assert_eq!(status, 200, "{preview}");
     assert_eq!(preview["times"][0]["time"], "2026-03-27T08:00:00Z");
     assert_eq!(preview["times"][1]["time"], "2026-03-30T07:00:00Z");
+    // An editor sends these while a person types.
+    let plan = json!({ "yaml_content": "name: wave\nphases: []\n" });
+    post(&stand, "/v1/runbooks/wave/plan", &plan).await;
+    assert_eq!(post(&stand, "/v1/recurring", &seed_request()).await.0, 201);
+    let of_seed = "/v1/audit?namespace=notifications&tenant=tenant-1";
+    let mut operations = Vec::new();
+    for path in ["/v1/audit", of_seed] {
+        let page: Value = reqwest::get(stand.url(path)).await.unwrap().json().await.unwrap();
+        let entries = page["entries"].as_array().unwrap().clone();
+        operations.extend(entries.into_iter().map(|entry| entry["operation"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(operations, ["POST /v1/recurring"], "what only looks is not in the audit log");
 }
 
 #[tokio::test]

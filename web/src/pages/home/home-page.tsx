@@ -18,8 +18,8 @@ export function HomePage() {
   return (
     <Page title="Home">
       <div className="mx-auto flex max-w-6xl flex-col gap-5 p-5">
-        {problems.data ? <ProblemList problems={problems.data} stats={stats.data} /> : <Unready query={problems} />}
-        <div className="grid gap-5 lg:grid-cols-3">
+        {problems.data ? <ProblemList problems={problems.data} /> : <Unready query={problems} />}
+        <div className="grid grid-cols-1 gap-5 lg:grid-cols-3">
           <Panel title="Instances started, by the minute" className="lg:col-span-2" aside={<span className="text-xs text-faint">last hour</span>}>
             <div className="p-4">{stats.data ? <Throughput stats={stats.data} /> : <Unready query={stats} />}</div>
           </Panel>

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { Problem, Problems, Stats } from "../../api/home";
+import type { Problem, Problems } from "../../api/home";
 import { count, words } from "../../lib/format";
 import { Icon } from "../../ui/icon";
 import { Badge } from "../../ui/status";
@@ -7,9 +7,7 @@ import { Time } from "../../ui/time";
 
 const ITEMS_SHOWN = 4;
 
-type Props = { problems: Problems; stats: Stats | undefined };
-
-export function ProblemList({ problems: { problems, checked, unknown }, stats }: Props) {
+export function ProblemList({ problems: { problems, checked, unknown } }: { problems: Problems }) {
   return (
     <section aria-label="What is wrong now">
       {problems.length === 0 ? (
@@ -20,7 +18,7 @@ export function ProblemList({ problems: { problems, checked, unknown }, stats }:
         </div>
       ) : (
         <ul className="grid gap-3 sm:grid-cols-2 lg:grid-cols-3">
-          {problems.map((problem) => <li key={problem.kind}><Card problem={problem} trend={problem.kind === "failed_recently" ? stats?.points.map((point) => point.failed) : undefined} /></li>)}
+          {problems.map((problem) => <li key={problem.kind}><Card problem={problem} /></li>)}
         </ul>
       )}
       {unknown.map(({ kind, reason }) => <p key={kind} className="mt-2 text-xs text-warn">Unknown: {words(kind)}: {reason}</p>)}
@@ -28,7 +26,8 @@ export function ProblemList({ problems: { problems, checked, unknown }, stats }:
   );
 }
 
-function Card({ problem, trend }: { problem: Problem; trend: number[] | undefined }) {
+function Card({ problem }: { problem: Problem }) {
+  const { trend } = problem;
   const isError = problem.severity === "error";
   return (
     <Link to={pageOf(problem)} search={searchOf(problem)} className="flex h-full flex-col gap-1.5 rounded-lg border border-line bg-panel p-4 hover:border-line-strong hover:bg-hover">
@@ -45,20 +44,21 @@ function Card({ problem, trend }: { problem: Problem; trend: number[] | undefine
           {(problem.items?.length ?? 0) > ITEMS_SHOWN && <span className="text-xs text-dim">and {(problem.items?.length ?? 0) - ITEMS_SHOWN} more</span>}
         </span>
       )}
-      {trend && trend.some((value) => value > 0) && <Trend values={trend} />}
+      {trend && trend.some((value) => value > 0) && <Trend values={trend} isError={isError} />}
     </Link>
   );
 }
 
 const TREND_PX = 20;
 
-/** The same by the minute over the last hour: whether it grows or is over. */
-function Trend({ values }: { values: number[] }) {
+/** How many came about in each five minutes of the last hour: whether it grows or is over. */
+function Trend({ values, isError }: { values: number[]; isError: boolean }) {
   const most = Math.max(...values, 1);
   return (
-    <svg role="img" aria-label="By the minute, over the last hour" viewBox={`0 0 ${values.length} ${TREND_PX}`} preserveAspectRatio="none" className="mt-auto w-full pt-1" style={{ height: TREND_PX + 4 }}>
+    <svg role="img" aria-label={`In the last hour, by five minutes: ${values.join(", ")}`} viewBox={`0 0 ${values.length} ${TREND_PX}`} preserveAspectRatio="none" className="mt-auto w-full pt-1" style={{ height: TREND_PX + 4 }}>
+      <title>In the last hour, by five minutes</title>
       <line x1="0" x2={values.length} y1={TREND_PX} y2={TREND_PX} stroke="var(--line)" vectorEffect="non-scaling-stroke" />
-      {values.map((value, index) => value > 0 && <rect key={index} x={index + 0.1} width="0.8" y={TREND_PX - Math.max((value / most) * TREND_PX, 2)} height={Math.max((value / most) * TREND_PX, 2)} fill="var(--bad)" />)}
+      {values.map((value, index) => value > 0 && <rect key={index} x={index + 0.06} width="0.88" y={TREND_PX - Math.max((value / most) * TREND_PX, 2)} height={Math.max((value / most) * TREND_PX, 2)} fill={isError ? "var(--bad)" : "var(--warn)"} />)}
     </svg>
   );
 }

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { type Explanation, type HistoryEvent, type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
+import { useMe } from "../../api/me";
 import { duration } from "../../lib/format";
 import { millis, useNow } from "../../lib/time";
 import { Prose } from "../../ui/prose";
@@ -9,7 +10,8 @@ import { Span, Time } from "../../ui/time";
 import { Past } from "./past";
 
 /** What it is, what it waits for and until when, and what it belongs to. */
-export function Header({ instance, past }: { instance: Instance; past?: HistoryEvent[] }) {
+export function Header({ instance, events, past }: { instance: Instance; events?: HistoryEvent[]; past?: HistoryEvent[] }) {
+  const trace = useTraceLink(instance.id, events);
   const started = instance.start_at ?? instance.created_at;
   return (
     <div className="shrink-0 border-b border-line px-5 py-3">
@@ -26,6 +28,7 @@ export function Header({ instance, past }: { instance: Instance; past?: HistoryE
             <Link to="/instances/$id" params={{ id: instance.parent }} search={{}} className="text-accent-text hover:underline">{instance.parent}</Link>
           </Fact>
         )}
+        {trace && <a href={trace} target="_blank" rel="noreferrer" className="text-accent-text hover:underline">Trace</a>}
         {Object.entries(instance.labels ?? {}).map(([key, value]) => (
           <Link key={key} to="/instances" search={{ q: `label.${key}=${value}` }}><Badge>{key}={value}</Badge></Link>
         ))}
@@ -33,6 +36,15 @@ export function Header({ instance, past }: { instance: Instance; past?: HistoryE
       {past ? <Past events={past} /> : <Situation instance={instance} />}
     </div>
   );
+}
+
+/** Where another tool shows the trace of an instance, by the setting `server.trace_url`. Not every instance has one. */
+function useTraceLink(id: string, events: HistoryEvent[] | undefined): string | undefined {
+  const template = useMe().data?.trace_url;
+  const start = events?.[0]?.data as { traceparent?: string } | undefined;
+  const trace = start?.traceparent?.split("-")[1];
+  if (!template || (template.includes("{trace}") && !trace)) return undefined;
+  return template.replaceAll("{trace}", trace ?? "").replaceAll("{instance}", encodeURIComponent(id));
 }
 
 function Fact({ name, children }: { name: string; children: React.ReactNode }) {
@@ -48,9 +60,9 @@ function MadeBy({ instance }: { instance: Instance }) {
       case "schedule":
         return by.id && <Link to="/schedules/$id" params={{ id: by.id }} search={{}} className={look}>schedule</Link>;
       case "hook":
-        return <Link to="/webhooks" search={{}} className={look}>webhook</Link>;
+        return by.id ? <Link to="/actions" search={{ name: by.id }} className={look}>webhook</Link> : <Link to="/webhooks" search={{}} className={look}>webhook</Link>;
       case "action":
-        return <Link to="/actions" search={by.id ? { q: by.id } : {}} className={look}>action</Link>;
+        return <Link to="/actions" search={by.id ? { name: by.id } : {}} className={look}>action</Link>;
       case "runbook":
         return <Link to="/runbooks" search={{}} className={look}>runbook</Link>;
       case "dag":

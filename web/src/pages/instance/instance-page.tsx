@@ -52,7 +52,7 @@ export function InstancePage() {
             {count(events.length)} events so far. More are being read.
           </p>
         )}
-        <Header instance={instance} past={at === undefined ? undefined : seen} />
+        <Header instance={instance} events={events} past={at === undefined ? undefined : seen} />
         {events && (tab === "timeline" || tab === "events") && (
           <TimeTravel events={events} at={at} onChange={(next) => setAddress({ at: next })} />
         )}

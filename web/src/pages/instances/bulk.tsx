@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import type { Instance } from "../../api/instances";
-import { type InstanceQuery, flagsOf, notForBulk } from "../../lib/filter";
+import { type InstanceQuery, flagsOf } from "../../lib/filter";
 import { count, plural } from "../../lib/format";
 import { cli, curl } from "../../lib/command";
 import { Button } from "../../ui/button";
@@ -17,14 +17,17 @@ const CAPITAL: Record<BulkAction, string> = { cancel: "Cancel", pause: "Pause", 
 type Target = { rows: Instance[] } | { filter: InstanceQuery };
 type Progress = { done: number; left: Schemas["LeftInstance"][]; total: number; isOver: boolean };
 
+/** The server takes at most 1,000 bytes; a character has up to three of them. */
+const MAX_REASON = 330;
+
 /** Changes many instances: what it hits is counted before, and how far it is is shown while it runs. */
 export function BulkDialog({ action, target, onClose }: { action: BulkAction; target: Target; onClose: () => void }) {
   const [reason, setReason] = useState("");
   const [preview, setPreview] = useState<Schemas["BulkResult"]>();
   const [progress, setProgress] = useState<Progress>();
+  const [isLooking, setIsLooking] = useState(false);
   const [error, setError] = useState<unknown>();
   const isById = "rows" in target;
-  const unknown = isById ? [] : notForBulk(target.filter);
   const body = (dryRun: boolean, cursor?: string): Schemas["Bulk"] => ({
     action,
     ...(isById ? { ids: target.rows.map((row) => row.id) } : { filter: target.filter }),
@@ -41,8 +44,22 @@ export function BulkDialog({ action, target, onClose }: { action: BulkAction; ta
       setError(failure);
     }
   };
-  const look = () => guarded(async () => setPreview(await data(api.POST("/v1/instances/bulk", { body: body(true) }))));
-  const run = () => guarded(() => change((cursor) => data(api.POST("/v1/instances/bulk", { body: body(false, cursor) })), preview?.would_change ?? 0, setProgress));
+  const look = async () => {
+    setIsLooking(true);
+    await guarded(async () => setPreview(await counted((cursor) => data(api.POST("/v1/instances/bulk", { body: body(true, cursor) })))));
+    setIsLooking(false);
+  };
+  const run = () => guarded(async () => {
+    let latest: Progress = { done: 0, left: [], total: preview?.would_change ?? 0, isOver: false };
+    const report = (progress: Progress) => setProgress((latest = progress));
+    report(latest);
+    try {
+      await change((cursor) => data(api.POST("/v1/instances/bulk", { body: body(false, cursor) })), latest.total, report);
+    } catch (failure) {
+      report({ ...latest, isOver: true });
+      throw failure;
+    }
+  });
   // What a selection hits is known at once; all that match a filter may be many.
   useEffect(() => {
     if (isById) void look();
@@ -59,36 +76,32 @@ export function BulkDialog({ action, target, onClose }: { action: BulkAction; ta
           <Button look="primary" disabled={!progress.isOver} onClick={onClose}>{progress.isOver ? "Done" : "Working…"}</Button>
         ) : (
           <>
-            {unknown.length === 0 && (
-              <div className="mr-auto flex">
-                <Copy text={cli("bulk", action, ...(isById ? target.rows.flatMap((row) => ["--id", row.id]) : flagsOf(target.filter)), ...(reason ? ["--reason", reason] : []))}>Copy as CLI</Copy>
-                <Copy text={curl("POST", "/v1/instances/bulk", body(false))}>Copy as curl</Copy>
-              </div>
-            )}
+            <div className="mr-auto flex flex-wrap">
+              {(isById || target.filter.parent === undefined) && <Copy text={cli("bulk", action, ...(isById ? target.rows.flatMap((row) => ["--id", row.id]) : flagsOf(target.filter)), ...(reason && TAKES_REASON.includes(action) ? ["--reason", reason] : []))}>Copy as CLI</Copy>}
+              <Copy text={curl("POST", "/v1/instances/bulk", body(false))}>Copy as curl</Copy>
+            </div>
             <Button look="ghost" onClick={onClose}>Cancel</Button>
             {isById || preview ? (
               <Button look={action === "resume" ? "primary" : "danger"} disabled={!preview?.would_change} onClick={() => void run()}>{CAPITAL[action]} them</Button>
             ) : (
-              <Button look="primary" disabled={unknown.length > 0} onClick={() => void look()}>Count what it hits</Button>
+              <Button look="primary" disabled={isLooking} onClick={() => void look()}>{isLooking ? "Counting…" : "Count what it hits"}</Button>
             )}
           </>
         )
       }
     >
       <div className="flex flex-col gap-3">
-        {unknown.length > 0 && (
-          <p role="alert" className="text-warn">
-            A change of all that match cannot filter by {unknown.join(" or ")}. Remove that from the filter, or select rows: the box in the first line selects all that are loaded.
-          </p>
-        )}
-        {!progress && <TextField name="Reason" value={reason} onChange={setReason} placeholder="Why?" />}
+        {!progress && <TextField name="Reason" value={reason} onChange={setReason} placeholder="Why? Kept in the audit log" maxLength={MAX_REASON} />}
         {preview && !progress && <Preview preview={preview} action={action} />}
         {progress && <Bar progress={progress} />}
-        {error !== undefined && <p role="alert" className="text-bad">{messageOf(error)}</p>}
+        {error !== undefined && <p role="alert" className="text-bad">{progress && "It stopped there: "}{messageOf(error)}</p>}
       </div>
     </Dialog>
   );
 }
+
+/** Actions whose command has a reason. */
+const TAKES_REASON: BulkAction[] = ["cancel", "pause", "restart", "retry"];
 
 const DONE: Record<BulkAction, string> = { cancel: "cancelled", pause: "paused", resume: "resumed", delete: "deleted", restart: "restarted", retry: "retried now" };
 const IDS_SHOWN = 5;
@@ -114,18 +127,33 @@ function Preview({ preview, action }: { preview: Schemas["BulkResult"]; action: 
 }
 
 function Bar({ progress }: { progress: Progress }) {
-  const share = progress.isOver ? 1 : progress.done / Math.max(progress.total, 1);
+  const share = progress.isOver && progress.total === 0 ? 1 : progress.done / Math.max(progress.total, 1);
   return (
     <div role="status">
       <div className="mb-1.5">{plural(progress.done, "instance")} changed.</div>
       <div className="h-1.5 overflow-hidden rounded-full bg-mute-bg">
-        <div className="h-full rounded-full bg-accent transition-[width]" style={{ width: `${Math.round(share * 100)}%` }} />
+        <div className="h-full rounded-full bg-accent transition-[width]" style={{ width: `${Math.round(Math.min(share, 1) * 100)}%` }} />
       </div>
       <ul className="mt-2 max-h-40 overflow-auto text-xs text-dim">
         {progress.left.map(({ id, reason }) => <li key={id}>{id}: {reason.replaceAll("_", " ")}</li>)}
       </ul>
     </div>
   );
+}
+
+/** Requests that a count makes at most: each looks at up to 10,000 instances. */
+const MOST_COUNTS = 10;
+
+/** Counts what a change would reach. Where rows have to be looked at, one request does not see them all. */
+async function counted(step: (cursor: string | undefined) => Promise<Schemas["BulkResult"]>): Promise<Schemas["BulkResult"]> {
+  let total = await step(undefined);
+  for (let request = 1; request < MOST_COUNTS && total.next_cursor; request += 1) {
+    const more = await step(total.next_cursor);
+    const left = { ...total.left };
+    for (const [why, value] of Object.entries(more.left ?? {})) left[why as keyof typeof left] = (left[why as keyof typeof left] ?? 0) + (value ?? 0);
+    total = { ...more, matched: total.matched + more.matched, would_change: (total.would_change ?? 0) + (more.would_change ?? 0), sample: [...(total.sample ?? []), ...(more.sample ?? [])], left };
+  }
+  return total;
 }
 
 /** Repeats a change until nothing more matches: each request has a bounded time. */

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Filter;
+use super::{Ends, Filter};
 use crate::remote::connection::Connection;
 
 /// Which change for many instances.
@@ -47,8 +47,10 @@ pub enum BulkVerb {
         matching: Matching,
     },
     /// Restart all ended instances that match, each with the input of its last start.
-    #[command(after_help = "Examples:\n  segno bulk restart --status failed --function charge --dry-run\n  \
-                            segno bulk restart --ids failed.txt --idempotency-key fix-4711 --yes")]
+    #[command(
+        after_help = "Examples:\n  segno bulk restart --failure card-declined --ended-from 1h --dry-run\n  \
+                            segno bulk restart --ids failed.txt --idempotency-key fix-4711 --yes"
+    )]
     Restart {
         /// Which instances.
         #[command(flatten)]
@@ -82,24 +84,43 @@ pub enum BulkVerb {
     },
 }
 
+/// The flags of a filter.
+const FILTERS: [&str; 12] = [
+    "prefix",
+    "status",
+    "orchestration",
+    "function",
+    "label",
+    "created_from",
+    "created_before",
+    "failure",
+    "ended_from",
+    "ended_before",
+    "longer_than",
+    "shorter_than",
+];
+
 /// Which instances, and whether they are changed at once. At least one filter or id is needed; `--prefix ''` matches all.
 #[derive(Debug, Args)]
 pub struct Matching {
     /// Which instances.
     #[command(flatten)]
     pub filter: Filter,
+    /// How they ended.
+    #[command(flatten)]
+    pub ends: Ends,
     /// The instance of this id, instead of those that match a filter; may be repeated.
     #[arg(
         long,
         value_name = "ID",
-        conflicts_with_all = ["prefix", "status", "orchestration", "function", "label", "created_from", "created_before"]
+        conflicts_with_all = FILTERS
     )]
     pub id: Vec<String>,
     /// The instances of the ids in this file, one on each line; `-` reads standard input.
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["prefix", "status", "orchestration", "function", "label", "created_from", "created_before"]
+        conflicts_with_all = FILTERS
     )]
     pub ids: Option<String>,
     /// Makes the command safe to repeat: with the same key and arguments it continues where it stopped.

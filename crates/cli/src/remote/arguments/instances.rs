@@ -91,12 +91,9 @@ fn parse_status(text: &str) -> Result<Status, String> {
     })
 }
 
-/// A listing.
+/// How and when instances ended, and how long they took.
 #[derive(Debug, Args)]
-pub struct List {
-    /// Which instances.
-    #[command(flatten)]
-    pub filter: Filter,
+pub struct Ends {
     /// Only those that failed with this code, or with this category where there is no code.
     #[arg(long, value_name = "CODE")]
     pub failure: Option<String>,
@@ -110,6 +107,17 @@ pub struct List {
     /// Only those that took less than this.
     #[arg(long, value_name = "DURATION")]
     pub shorter_than: Option<HumanDuration>,
+}
+
+/// A listing.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Which instances.
+    #[command(flatten)]
+    pub filter: Filter,
+    /// How they ended.
+    #[command(flatten)]
+    pub ends: Ends,
     /// How many.
     #[command(flatten)]
     pub paging: Paging,

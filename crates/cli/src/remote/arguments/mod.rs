@@ -20,7 +20,7 @@ pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase,
 pub use bulk::{Bulk, BulkVerb, Matching};
 pub use functions::{Functions, FunctionsVerb, Invoke, Logs, Workers};
 pub use instances::{
-    Because, Delete, Filter, History, List, OnConflict, One, Restart, Send, Start, Tail, Wait,
+    Because, Delete, Ends, Filter, History, List, OnConflict, One, Restart, Send, Start, Tail, Wait,
 };
 pub use pools::{Pools, PoolsVerb};
 

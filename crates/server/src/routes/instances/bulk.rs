@@ -5,9 +5,11 @@ use axum::response::{IntoResponse, Response};
 use segno::client::{BulkObstacle, BulkPreview, BulkResult as Done};
 use segno::limits::MAX_BULK_INSTANCES;
 use segno_api::bulk::{Bulk, BulkAction, BulkFilter, BulkLeft, BulkResult, LeftInstance};
+use segno_api::instance::ListInstances;
 
+use super::list;
+use super::selection::{Selection, select};
 use super::steer::reason_or;
-use super::{list, view};
 use crate::app::{BulkChange, BulkTarget, InstanceFilter, Tenant};
 use crate::audit;
 use crate::extract::Body;
@@ -38,7 +40,7 @@ pub async fn bulk(
     };
     let given = request.reason.clone();
     let reason = reason_or(request.reason, NO_REASON)?;
-    let target = target(request.filter, request.ids, request.cursor, limit)?;
+    let (target, selection) = target(&tenant, request.filter, request.ids, request.cursor, limit).await?;
     let change = match request.action {
         action if request.dry_run => BulkChange::Count(preview(action, request.force)),
         BulkAction::Cancel => BulkChange::Cancel { reason },
@@ -48,7 +50,13 @@ pub async fn bulk(
         BulkAction::Restart => BulkChange::Restart { force: request.force, repeat, trace },
         BulkAction::Retry => BulkChange::Retry,
     };
-    let done = tenant.bulk(target, change).await?;
+    let mut done = match target {
+        BulkTarget::Ids { ids, .. } if ids.is_empty() => Done::default(),
+        target => tenant.bulk(target, change).await?,
+    };
+    if let Some(selection) = selection {
+        done.next = selection.after(done.next);
+    }
     Ok(audit::with_reason(Json(shown(done, request.dry_run)).into_response(), given))
 }
 
@@ -63,23 +71,34 @@ fn preview(action: BulkAction, force: bool) -> BulkPreview {
     }
 }
 
-fn target(
+/// What is meant, and where it was found if rows had to be looked at.
+async fn target(
+    tenant: &Tenant,
     given: BulkFilter,
     ids: Vec<String>,
     cursor: Option<String>,
     limit: usize,
-) -> Result<BulkTarget, Refusal> {
+) -> Result<(BulkTarget, Option<Selection>), Refusal> {
     let cursor = cursor.as_deref().map(list::decode_cursor).transpose()?;
     let has_filter = given != BulkFilter::default();
     match (has_filter, ids.len()) {
-        (true, 0) => Ok(BulkTarget::Matching(InstanceFilter { cursor, limit, ..filter(given)? })),
+        (true, 0) => {
+            let (filter, wanted) = filter(given)?;
+            let filter = InstanceFilter { cursor, limit, ..filter };
+            if wanted.is_all() {
+                return Ok((BulkTarget::Matching(filter), None));
+            }
+            let selection = select(tenant, filter, &wanted).await?;
+            let ids = selection.ids();
+            Ok((BulkTarget::Ids { limit: ids.len(), ids, after: None }, Some(selection)))
+        }
         (true, _) => Err(Refusal::field("ids", "and filter are both given; give one of them")),
         (false, 0) => Err(Refusal::field(
             "filter",
             "is empty, and so are the ids; say which instances are meant, for all of them prefix \"\"",
         )),
         (false, 1..=MAX_BULK_INSTANCES) => {
-            Ok(BulkTarget::Ids { ids, after: cursor.map(|cursor| cursor.instance_id), limit })
+            Ok((BulkTarget::Ids { ids, after: cursor.map(|cursor| cursor.instance_id), limit }, None))
         }
         (false, many) => {
             let detail = format!("are {many}, and one call takes at most {MAX_BULK_INSTANCES}");
@@ -131,10 +150,19 @@ fn in_words(obstacle: BulkObstacle) -> &'static str {
     }
 }
 
-fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {
-    Ok(InstanceFilter {
+/// What of a filter the indexes find, and what is looked for row by row.
+fn filter(filter: BulkFilter) -> Result<(InstanceFilter, list::Wanted), Refusal> {
+    let wanted = list::Wanted::of(&ListInstances {
+        failure: filter.failure,
+        ended_from: filter.ended_from,
+        ended_before: filter.ended_before,
+        longer_than_ms: filter.longer_than_ms,
+        shorter_than_ms: filter.shorter_than_ms,
+        ..ListInstances::default()
+    });
+    let found = InstanceFilter {
         prefix: filter.prefix,
-        statuses: filter.status.into_iter().map(view::engine_status).collect(),
+        statuses: wanted.states(filter.status),
         orchestration: filter.orchestration,
         function: filter
             .function
@@ -142,8 +170,10 @@ fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {
             .map(|name| list::parse_function("filter.function", name))
             .transpose()?,
         labels: list::parse_labels("filter.label", &filter.label)?,
+        parent: filter.parent,
         created_from_ms: filter.created_from.map(list::unix_ms),
         created_before_ms: filter.created_before.map(list::unix_ms),
         ..InstanceFilter::default()
-    })
+    };
+    Ok((found, wanted))
 }

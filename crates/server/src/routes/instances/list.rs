@@ -11,7 +11,7 @@ use segno::limits::MAX_LABELS;
 use segno::store::{ExecutionStatus, InstanceCursor, UnreadableInstance};
 use segno_actions::Listed;
 use segno_actions::functions::CallName;
-use segno_api::instance::{InstanceList, ListInstances};
+use segno_api::instance::{InstanceList, ListInstances, Status};
 
 use super::super::paging::{self, Chunk, Row, limit};
 use super::view;
@@ -69,10 +69,7 @@ pub async fn list(
 /// When a field cannot be read.
 pub fn filter_of(request: ListInstances) -> Result<(InstanceFilter, Wanted), Refusal> {
     let wanted = Wanted::of(&request);
-    let mut statuses: BTreeSet<_> = request.status.into_iter().map(view::engine_status).collect();
-    if statuses.is_empty() {
-        statuses.extend(wanted.statuses());
-    }
+    let statuses = wanted.states(request.status);
     let filter = InstanceFilter {
         prefix: request.prefix,
         statuses,
@@ -104,13 +101,28 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    fn of(request: &ListInstances) -> Self {
+    /// What of a request is looked for row by row.
+    pub fn of(request: &ListInstances) -> Self {
         Wanted {
             failure: request.failure.clone(),
             ended_from_ms: request.ended_from.map(unix_ms),
             ended_before_ms: request.ended_before.map(unix_ms),
             longer_than_ms: request.longer_than_ms,
             shorter_than_ms: request.shorter_than_ms,
+        }
+    }
+
+    /// Whether any row is looked for, so that the indexes find all.
+    pub fn is_all(&self) -> bool {
+        let times = [self.ended_from_ms, self.ended_before_ms, self.longer_than_ms, self.shorter_than_ms];
+        self.failure.is_none() && times.iter().all(Option::is_none)
+    }
+
+    /// The states to look in: those that are given, or else the only ones in which there can be such instances.
+    pub fn states(&self, given: Vec<Status>) -> BTreeSet<ExecutionStatus> {
+        match given.is_empty() {
+            true => self.statuses().into_iter().collect(),
+            false => given.into_iter().map(view::engine_status).collect(),
         }
     }
 

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod list;
 pub mod logs;
 pub mod read;
+mod selection;
 pub mod start;
 pub mod steer;
 pub mod stream;

@@ -76,12 +76,15 @@ impl Tenant {
         };
         let more = overdue.len() > MAX_OVERDUE;
         let oldest = overdue.first().and_then(|(due_ms, _)| *due_ms);
+        let counted = overdue.iter().take(MAX_OVERDUE);
+        let times: Vec<_> = counted.filter_map(|(due_ms, _)| Some(((*due_ms)?, 1))).collect();
         let counted = overdue.into_iter().take(MAX_OVERDUE).map(|(_, row)| match row {
             Listed::Readable(action) => action.name.unwrap_or(action.id),
             Listed::Unreadable(row) => row.id,
         });
         let items = named(counted);
         let found = problem.of(items.values().sum()).parts(items).more(more);
+        let found = found.arose(self.app.clock.now_ms(), times);
         // What has no time yet was due in 1970.
         Ok(Checked::of(found.since(oldest.filter(|due_ms| *due_ms > 0).map(timestamp))))
     }
@@ -98,16 +101,19 @@ impl Tenant {
             filter: &[],
         };
         let oldest = overdue.first().copied().map(timestamp);
-        let found = problem.of(overdue.len().min(MAX_OVERDUE) as u64);
+        let times = overdue.iter().take(MAX_OVERDUE).map(|due_ms| (*due_ms, 1));
+        let found = problem.of(overdue.len().min(MAX_OVERDUE) as u64).arose(self.app.clock.now_ms(), times);
         Ok(Checked::of(found.more(overdue.len() > MAX_OVERDUE).since(oldest)))
     }
 
     async fn hooks_refused(&self) -> Result<Checked, Refusal> {
-        let since = timestamp(self.app.clock.now_ms().saturating_sub(RECENT_MS));
+        let now_ms = self.app.clock.now_ms();
+        let since = timestamp(now_ms.saturating_sub(RECENT_MS));
         let request = ListEvents { limit: MAX_EVENTS, ..ListEvents::default() };
         let events = self.hook_events(&request).await.map_err(|error| self.refused(error))?;
         let (read, mut oldest, mut is_whole) = (events.len(), None, false);
         let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+        let mut times = Vec::new();
         for event in events.into_iter().filter_map(Listed::readable) {
             if event.at < since {
                 is_whole = true;
@@ -119,6 +125,7 @@ impl Tenant {
                 _ => continue,
             };
             *reasons.entry(reason).or_default() += count;
+            times.push((unix_ms(event.at), count));
             oldest = Some(event.at);
         }
         let problem = Problem {
@@ -129,7 +136,8 @@ impl Tenant {
             filter: &[],
         };
         let more = read == MAX_EVENTS && !is_whole;
-        Ok(Checked::of(problem.of(reasons.values().sum()).parts(reasons).since(oldest).more(more)))
+        let found = problem.of(reasons.values().sum()).parts(reasons).since(oldest).more(more);
+        Ok(Checked::of(found.arose(now_ms, times)))
     }
 
     async fn batches_waiting(&self) -> Result<Checked, Refusal> {
@@ -140,7 +148,7 @@ impl Tenant {
         let open = found.into_iter().filter_map(Listed::readable).filter(|batch| !batch.status.is_terminal());
         let open: Vec<_> = open.collect();
         let is_unread = open.len() > MAX_OPEN_BATCHES;
-        let (mut waiting, mut oldest) = (Vec::new(), None::<jiff::Timestamp>);
+        let (mut waiting, mut times, mut oldest) = (Vec::new(), Vec::new(), None::<jiff::Timestamp>);
         for batch in open.into_iter().take(MAX_OPEN_BATCHES) {
             let phases = runbooks.phases(&owner, batch.id).await.map_err(|error| self.refused(error))?;
             let since = phases.iter().filter(|phase| phase.status == PhaseStatus::Pending);
@@ -148,6 +156,7 @@ impl Tenant {
             let since = since.filter_map(|phase| phase.approval_requested_at).min();
             if let Some(since) = since {
                 waiting.push(format!("{} {}", batch.runbook_name, batch.id.0));
+                times.push((unix_ms(since), 1));
                 oldest = Some(oldest.map_or(since, |oldest| oldest.min(since)));
             }
         }
@@ -159,6 +168,7 @@ impl Tenant {
             filter: &[],
         };
         let found = problem.of(waiting.len() as u64).since(oldest).parts(named(waiting));
+        let found = found.arose(self.app.clock.now_ms(), times);
         let unknown = is_part || is_unread;
         Ok(Checked::of(found)
             .unknown_if(unknown, "the newest 200 batches, and of these 50 open ones, were looked at"))
@@ -205,7 +215,9 @@ impl Tenant {
             filter: &[("status", "failed")],
         };
         let oldest = failed.iter().filter_map(|run| run.completed_at).min();
+        let times: Vec<_> = failed.iter().filter_map(|run| Some((unix_ms(run.completed_at?), 1))).collect();
         let found = problem.of(failed.len() as u64).since(oldest).more(page.next.is_some());
+        let found = found.arose(now_ms, times);
         Ok(Checked::of(found.parts(named(failed.into_iter().map(|run| run.dag)))))
     }
     async fn sensors_failing(&self) -> Result<Checked, Refusal> {
@@ -223,4 +235,9 @@ impl Tenant {
         let checked = Checked::of(problem.of(items.values().sum()).parts(items));
         Ok(checked.unknown_if(!is_complete, "there are more sensors than were looked at"))
     }
+}
+
+/// Milliseconds since 1970; times before it are 1970.
+fn unix_ms(at: jiff::Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or(0)
 }

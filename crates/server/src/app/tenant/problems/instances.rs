@@ -65,7 +65,9 @@ impl Tenant {
             page: "instances",
             filter: &[("status", "failed"), ("ended", "<1h")],
         };
-        let found = problem.of(total.failed).parts(total.failures);
+        let now_ms = self.app.clock.now_ms();
+        let times = minutes.iter().map(|(minute, counts)| (minute.saturating_mul(MINUTE_MS), counts.failed));
+        let found = problem.of(total.failed).arose(now_ms, times).parts(total.failures);
         let found = found.since(total.first_failed_at_ms.map(timestamp));
         Ok(Checked::of(found).unknown_if(!is_whole, "counts of some nodes cannot be read"))
     }
@@ -108,7 +110,8 @@ impl Tenant {
         };
         let oldest = stuck.first().map(|found| timestamp(found.updated_at_ms));
         let count = stuck.len() as u64;
-        let found = problem.of(count).since(oldest).more(is_unread);
+        let times: Vec<_> = stuck.iter().map(|found| (found.updated_at_ms, 1)).collect();
+        let found = problem.of(count).since(oldest).more(is_unread).arose(now_ms, times);
         let found = found.parts(named(stuck.into_iter().map(|found| found.id)));
         let checked = Checked::of(found);
         Ok(match (is_part, is_unread) {
@@ -164,7 +167,9 @@ impl Tenant {
             filter: &[("status", "paused")],
         };
         let oldest = page.instances.iter().map(|found| found.updated_at_ms).min();
+        let times: Vec<_> = page.instances.iter().map(|found| (found.updated_at_ms, 1)).collect();
         let found = problem.of((page.instances.len() + page.unreadable.len()) as u64);
+        let found = found.arose(self.app.clock.now_ms(), times);
         Ok(Checked::of(found.more(page.next.is_some()).since(oldest.map(timestamp))))
     }
 
@@ -172,7 +177,8 @@ impl Tenant {
         let letters = self.dead_letters(None, MAX_COUNTED + 1).await?;
         let count = letters.len().min(MAX_COUNTED) as u64;
         let more = letters.len() > MAX_COUNTED;
-        let oldest = letters.into_iter().take(MAX_COUNTED).filter_map(Listed::readable).next_back();
+        let letters: Vec<_> = letters.into_iter().take(MAX_COUNTED).filter_map(Listed::readable).collect();
+        let times = letters.iter().map(|letter| (letter.parked_at_ms, 1));
         let problem = Problem {
             kind: ProblemKind::DeadLetters,
             severity: Severity::Error,
@@ -180,8 +186,9 @@ impl Tenant {
             page: "dead_letters",
             filter: &[],
         };
-        let oldest = oldest.map(|letter| timestamp(letter.parked_at_ms));
-        Ok(Checked::of(problem.of(count).more(more).since(oldest)))
+        let oldest = letters.last().map(|letter| timestamp(letter.parked_at_ms));
+        let found = problem.of(count).more(more).since(oldest);
+        Ok(Checked::of(found.arose(self.app.clock.now_ms(), times)))
     }
 
     /// Calls in the queue of functions that no worker asks for.

@@ -37,6 +37,9 @@ const MAX_ITEMS: usize = 20;
 /// What "recently" is, in milliseconds.
 const RECENT_MS: u64 = 60 * 60 * 1_000;
 
+/// A trend has one number for so many milliseconds.
+const TREND_STEP_MS: u64 = 5 * 60 * 1_000;
+
 /// What came of a check: a problem or none, and why it is not sure of all.
 #[derive(Default)]
 struct Checked {
@@ -131,6 +134,7 @@ impl Problem {
             more: false,
             text: self.text.to_owned(),
             oldest: None,
+            trend: Vec::new(),
             link: ProblemLink { page: self.page.to_owned(), filter: filter.collect() },
             items: Vec::new(),
         })
@@ -143,6 +147,8 @@ trait Known: Sized {
     fn more(self, more: bool) -> Self;
     /// Since when.
     fn since(self, oldest: Option<Timestamp>) -> Self;
+    /// When so many of them arose, in Unix milliseconds.
+    fn arose(self, now_ms: u64, times: impl IntoIterator<Item = (u64, u64)>) -> Self;
     /// Parts of the count.
     fn parts(self, items: BTreeMap<String, u64>) -> Self;
 }
@@ -156,12 +162,30 @@ impl Known for Option<KnownProblem> {
         self.map(|problem| KnownProblem { oldest, ..problem })
     }
 
+    fn arose(self, now_ms: u64, times: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        self.map(|problem| KnownProblem { trend: trend(now_ms, times), ..problem })
+    }
+
     fn parts(self, items: BTreeMap<String, u64>) -> Self {
         let mut items: Vec<_> = items.into_iter().map(|(name, count)| ProblemItem { name, count }).collect();
         items.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         items.truncate(MAX_ITEMS);
         self.map(|problem| KnownProblem { items, ..problem })
     }
+}
+
+/// How many arose in each step of the last hour, the one that ends now last. What a clock ahead of ours has noted counts as now.
+fn trend(now_ms: u64, times: impl IntoIterator<Item = (u64, u64)>) -> Vec<u64> {
+    let steps = RECENT_MS / TREND_STEP_MS;
+    let mut counts = vec![0; usize::try_from(steps).unwrap_or(0)];
+    for (at_ms, count) in times {
+        let ago = now_ms.saturating_sub(at_ms) / TREND_STEP_MS;
+        let place = counts.len().checked_sub(1 + usize::try_from(ago).unwrap_or(usize::MAX - 1));
+        if let Some(place) = place.and_then(|place| counts.get_mut(place)) {
+            *place += count;
+        }
+    }
+    counts
 }
 
 /// Names with one of each.
@@ -171,4 +195,20 @@ fn named<S: Into<String>>(names: impl IntoIterator<Item = S>) -> BTreeMap<String
         *counts.entry(name.into()).or_default() += 1;
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trend_has_what_arose_in_the_last_hour_by_five_minutes() {
+        let now_ms = 10 * RECENT_MS;
+        let ago = |minutes: u64| now_ms - minutes * 60_000;
+        let found = trend(
+            now_ms,
+            [(ago(0), 1), (ago(4), 2), (ago(5), 3), (ago(59), 4), (ago(60), 5), (now_ms + 9, 6), (0, 7)],
+        );
+        assert_eq!(found, [4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 9]);
+    }
 }

@@ -41,12 +41,24 @@ async function attempt(run, server) {
   }
 }
 
+/** Runs a story that has failed again: on a server of its own, as the first try has left things behind under the names that it uses. */
+async function again(run, server) {
+  if (server === undefined) return attempt(run, undefined);
+  const fresh = await Server.start();
+  try {
+    await furnish(fresh.api);
+    return await attempt(run, fresh);
+  } finally {
+    await fresh.stop();
+  }
+}
+
 /** Runs stories one after the other. One that fails is tried again, and reported. */
 async function tell(stories, server) {
   for (const { name, run } of stories) {
     const started = Date.now();
     const first = await attempt(run, server);
-    const error = first && (await attempt(run, server));
+    const error = first && (await again(run, server));
     const verdict = error ? "FAIL " : first ? "FLAKY" : "ok   ";
     console.log(`${verdict} ${name} (${Date.now() - started} ms)`);
     if (first) console.log(String(first.stack ?? first).replace(/^/gm, "      "));

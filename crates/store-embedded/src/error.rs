@@ -18,7 +18,7 @@ pub enum OpenError {
     #[error("{0}")]
     InUse(String),
     /// The files contradict themselves. Nothing was changed; restore a backup, or save what can be read with
-    /// [`salvage`](crate::repair::salvage).
+    /// [`salvage`](crate::salvage).
     #[error(
         "the store is damaged: {0}; nothing was changed: restore a backup, or save what can be read with `segno store salvage`"
     )]

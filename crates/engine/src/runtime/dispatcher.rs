@@ -1,4 +1,4 @@
-//! The dispatcher: one fetch loop that fills free places with work, whatever the work is.
+//! The dispatcher: one fetch loop for turns and activities that fills free places with work.
 //!
 //! `orchestrator.rs` dispatches turns, `worker.rs` activities.
 

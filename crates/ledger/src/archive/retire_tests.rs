@@ -1,4 +1,4 @@
-//! Records whose time is over: archived, then removed, whatever happens in between.
+//! Records whose retention has passed are archived, then removed, with crashes at every step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -361,7 +361,7 @@ async fn histories_move_but_for_what_still_runs_or_cannot_be_read() {
     world.put(RECURRING_HISTORY_KIND, "prod/acme/8/000a", now_ms, "{").await;
     world.put(RECURRING_HISTORY_KIND, "no scope", now_ms, FIRED).await;
     world.put(RECURRING_HISTORY_KIND, "prod/acme/7/000c", now_ms + 1_000_000, FIRED).await;
-    // Nobody knows of its instance any more, so its end never comes.
+    // The store has no such instance, so its end never arrives.
     world.put(RECURRING_HISTORY_KIND, "prod/acme/9/000a", now_ms, &running).await;
     world.sweep().await;
     let rows: Vec<OccurrenceRow> = world

@@ -70,7 +70,7 @@ impl State {
     }
 }
 
-/// Removes the watch of a start when its caller stops waiting, for whatever reason.
+/// Removes the watch of a start when its caller stops waiting: answered, timed out or dropped.
 struct WatchingStart<'a> {
     core: &'a Core,
     /// `None` when there is none.

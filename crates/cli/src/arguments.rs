@@ -311,7 +311,7 @@ pub struct KeysArguments {
 #[derive(Debug, Subcommand)]
 pub enum KeysVerb {
     /// Create a key and show its secret, this once.
-    #[command(after_help = "Example:\n  segno key create --name ci --role operator --grant shop/eu")]
+    #[command(after_help = "Example:\n  segno keys create --name ci --role operator --grant shop/eu")]
     Create {
         /// What the key is for.
         #[arg(long)]

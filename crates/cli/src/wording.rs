@@ -67,8 +67,6 @@ const SENTENCES: &[Sentence] = &[
 const FIELDS: &[(&str, &[&str])] = &[
     ("cron_expr", &["cron"]),
     ("timezone", &["tz"]),
-    ("tool_name", &["function"]),
-    ("tool_input", &["input"]),
     ("next_tick_at", &["at"]),
     ("start_at", &["at"]),
     ("recurrence_secs", &["every"]),
@@ -255,8 +253,8 @@ mod tests {
                 "function at",
                 problem(
                     "invalid-request",
-                    &format!("tool_name: {unknown} [unknown-function]"),
-                    Some("tool_name"),
+                    &format!("function: {unknown} [unknown-function]"),
+                    Some("function"),
                 ),
                 "--function: there is no function \"x\"; declare it with `shop functions put`, or check the name with `shop functions list` [unknown-function]",
             ),

@@ -228,7 +228,7 @@ impl Action {
 
     /// Checks the input of a new action. That of one which is stored stays as it is.
     pub(crate) fn check_input(&self) -> Result<(), ActionError> {
-        self.tool_input.check().map_err(|error| ActionError::invalid("tool_input", error.to_string()))
+        self.tool_input.check().map_err(|error| ActionError::invalid("input", error.to_string()))
     }
 
     /// What it starts.
@@ -243,7 +243,7 @@ impl Action {
             Some(orchestration) => Ok(Target::Orchestration(orchestration.clone())),
             None => FunctionName::new(self.tool_name.as_str())
                 .map(Target::Function)
-                .map_err(|error| ActionError::invalid("tool_name", error.to_string())),
+                .map_err(|error| ActionError::invalid("function", error.to_string())),
         }
     }
 
@@ -370,7 +370,7 @@ mod tests {
         for (change, field) in [
             (Box::new(|a: &mut Action| a.label = " ".to_owned()) as Box<dyn Fn(&mut Action)>, "label"),
             (Box::new(|a| a.label = "x".repeat(300)), "label"),
-            (Box::new(|a| a.tool_name = "../x".to_owned()), "tool_name"),
+            (Box::new(|a| a.tool_name = "../x".to_owned()), "function"),
             (Box::new(|a| a.recurrence = Some(Duration::from_millis(1_500))), "recurrence_secs"),
             (Box::new(|a| a.recurrence = Some(Duration::ZERO)), "recurrence_secs"),
             (Box::new(|a| a.recurrence = Some(MAX_TIMER + Duration::from_secs(1))), "recurrence_secs"),

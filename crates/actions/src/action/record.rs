@@ -172,7 +172,7 @@ impl Action {
             return Ok(());
         }
         let problem = format!("it has {bytes} bytes, the limit is {limit}; store large data elsewhere");
-        Err(ActionError::invalid("tool_input", problem))
+        Err(ActionError::invalid("input", problem))
     }
 
     /// Leaves out of an action that has ended what does not fit into its record, and says so.

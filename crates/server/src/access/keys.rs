@@ -241,7 +241,43 @@ impl KeyStore {
     /// `invalid-request` when a field is wrong.
     pub async fn create(&self, request: CreateKey) -> Result<NewKey, Refusal> {
         let created = self.create_with(request, None).await?;
-        created.ok_or_else(|| Refusal::new(Code::Conflict, "a key with this id exists already"))
+        created.ok_or_else(id_is_taken)
+    }
+
+    /// Makes a key whose id comes from its request. If an earlier try of the same request has stored it, whose answer was lost with the
+    /// only copy of the secret, the key gets a new secret.
+    ///
+    /// # Errors
+    /// `invalid-request` when a field is wrong.
+    pub async fn create_repeatably(&self, request: CreateKey, from: uuid::Uuid) -> Result<NewKey, Refusal> {
+        let (mut stored, now_ms) = self.checked(request).await?;
+        let id = hex(&from.as_bytes()[..ID_BYTES]);
+        let expect = match self.store.get_record(KIND, &id).await {
+            Ok(None) => Expect::Absent,
+            Ok(Some(record)) => {
+                let earlier = decode(&record)?;
+                let is_same = (&earlier.name, earlier.role, &earlier.grants, earlier.expires_at_ms)
+                    == (&stored.name, stored.role, &stored.grants, stored.expires_at_ms);
+                let age_ms = now_ms.saturating_sub(earlier.created_at_ms);
+                // The key of another request, whose answer is forgotten.
+                if !is_same || u128::from(age_ms) > crate::idempotency::KEEP.as_millis() {
+                    return self.make(stored, None).await?.ok_or_else(id_is_taken);
+                }
+                stored.created_at_ms = earlier.created_at_ms;
+                Expect::Version(record.version)
+            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                return self.make(stored, None).await?.ok_or_else(id_is_taken);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let secret = secret_of(&id)?;
+        stored.hash = hash_of(&secret);
+        if !self.add(&id, &stored, expect, None).await? {
+            return Err(id_is_taken());
+        }
+        self.forget_verified();
+        Ok(NewKey { secret, key: shown(id, stored, None) })
     }
 
     /// Creates the first key of a store. Of nodes that start together on a store without keys, one gets it; the
@@ -273,13 +309,19 @@ impl KeyStore {
         request: CreateKey,
         gate: Option<RecordWrite>,
     ) -> Result<Option<NewKey>, Refusal> {
+        let (stored, _) = self.checked(request).await?;
+        self.make(stored, gate).await
+    }
+
+    /// What is stored of a requested key, without the hash of its secret, and the time.
+    async fn checked(&self, request: CreateKey) -> Result<(StoredKey, u64), Refusal> {
         check(&request)?;
         let now_ms = self.store.now_ms().await?;
         let expires_at_ms = request.expires_at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
         if is_over(expires_at_ms, now_ms) {
             return Err(Refusal::field("expires_at", "lies in the past"));
         }
-        let mut stored = StoredKey {
+        let stored = StoredKey {
             name: request.name,
             hash: String::new(),
             role: request.role,
@@ -287,12 +329,21 @@ impl KeyStore {
             created_at_ms: now_ms,
             expires_at_ms,
         };
+        Ok((stored, now_ms))
+    }
+
+    /// Stores a key under a random id; `None` if another node has changed the gate.
+    async fn make(
+        &self,
+        mut stored: StoredKey,
+        gate: Option<RecordWrite>,
+    ) -> Result<Option<NewKey>, Refusal> {
         let mut tried = 1;
         loop {
             let id = hex(&random::<ID_BYTES>()?);
-            let secret = format!("segno_{id}_{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?));
-            stored.hash = URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()));
-            match self.add(&id, &stored, gate.clone()).await {
+            let secret = secret_of(&id)?;
+            stored.hash = hash_of(&secret);
+            match self.add(&id, &stored, Expect::Absent, gate.clone()).await {
                 Ok(true) => return Ok(Some(NewKey { secret, key: shown(id, stored, None) })),
                 Ok(false) => return Ok(None),
                 // Another id is stored elsewhere.
@@ -302,13 +353,19 @@ impl KeyStore {
         }
     }
 
-    /// Stores a new key with its gate. Returns whether both were as expected.
-    async fn add(&self, id: &str, stored: &StoredKey, gate: Option<RecordWrite>) -> Result<bool, Refusal> {
+    /// Stores a key with its gate. Returns whether both were as expected.
+    async fn add(
+        &self,
+        id: &str,
+        stored: &StoredKey,
+        expect: Expect,
+        gate: Option<RecordWrite>,
+    ) -> Result<bool, Refusal> {
         let body = serde_json::to_vec(stored).map_err(unreadable)?;
         let key = RecordWrite::Put {
             kind: KIND.to_owned(),
             id: id.to_owned(),
-            expect: Expect::Absent,
+            expect,
             due_at_ms: None,
             time_to_live: None,
             body: body.into(),
@@ -385,10 +442,15 @@ impl KeyStore {
             Err(error) if error.kind() == ErrorKind::Conflict => return Err(missing()),
             Err(error) => return Err(error.into()),
         }
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.rechecked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.forget_verified();
         self.revoked.notify_waiters();
         Ok(())
+    }
+
+    /// The next use of each key is verified with what is stored.
+    fn forget_verified(&self) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.rechecked.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// A key as it is stored now.
@@ -455,6 +517,19 @@ fn check(request: &CreateKey) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+fn id_is_taken() -> Refusal {
+    Refusal::new(Code::Conflict, "a key with this id exists already")
+}
+
+/// A new secret of a key.
+fn secret_of(id: &str) -> Result<String, Refusal> {
+    Ok(format!("segno_{id}_{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?)))
+}
+
+fn hash_of(secret: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()))
 }
 
 fn decode(record: &Record) -> Result<StoredKey, Refusal> {
@@ -530,6 +605,31 @@ mod tests {
             // A store whose keys were all revoked gets a first one again.
             nodes[0].revoke(&created[0].key.id).await.unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_repeated_request_makes_no_second_key() {
+        let clock = VirtualClock::new();
+        let keys = KeyStore::new(MemoryStore::with_clock(clock.clone()), clock.clone(), None);
+        let grant = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
+        let request =
+            CreateKey { name: "ci".to_owned(), role: Role::Viewer, grants: vec![grant], expires_at: None };
+        let from = uuid::Uuid::from_u128(7);
+        let lost = keys.create_repeatably(request.clone(), from).await.unwrap();
+        assert!(keys.verify(&lost.secret).await.is_ok());
+        let again = keys.create_repeatably(request.clone(), from).await.unwrap();
+        assert_eq!(again.key, Key { last_used_at: None, ..lost.key.clone() });
+        assert!(keys.verify(&lost.secret).await.is_err(), "its answer was lost, and its secret is replaced");
+        assert!(keys.verify(&again.secret).await.is_ok());
+        // Another key, and the same one when the first answer is forgotten, are no repeats.
+        let other = CreateKey { role: Role::Admin, ..request.clone() };
+        let other = keys.create_repeatably(other, from).await.unwrap();
+        clock.advance(crate::idempotency::KEEP + Duration::from_millis(1));
+        let later = keys.create_repeatably(request, from).await.unwrap();
+        for made in [&again, &other, &later] {
+            assert!(keys.verify(&made.secret).await.is_ok());
+        }
+        assert_eq!(keys.page(None, 10).await.unwrap().keys.len(), 3);
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ use segno_api::key::{CreateKey, KeyList};
 use super::App;
 use super::system::may;
 use crate::access::{KeyStore, Need, NewKey};
+use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
 
 /// The keys of the store.
@@ -21,12 +22,15 @@ impl Keys {
         self.store()?.page(after, rows).await
     }
 
-    /// Makes a key.
+    /// Makes a key; the same one, if the request is sent again.
     ///
     /// # Errors
     /// `invalid-request` when a field is wrong.
-    pub async fn create(&self, request: CreateKey) -> Result<NewKey, Refusal> {
-        self.store()?.create(request).await
+    pub async fn create(&self, request: CreateKey, repeat: &RepeatSafe) -> Result<NewKey, Refusal> {
+        match repeat.uuid_for("key") {
+            Some(from) => self.store()?.create_repeatably(request, from).await,
+            None => self.store()?.create(request).await,
+        }
     }
 
     /// Revokes a key.

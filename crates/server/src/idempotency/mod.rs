@@ -45,7 +45,7 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 const KIND: &str = "segno.idempotency";
 
 /// How long an answer is kept.
-const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
+pub const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a claim without an answer holds at most: longer than any request may take.
 const CLAIM: Duration = Duration::from_secs(120);

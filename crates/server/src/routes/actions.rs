@@ -77,7 +77,7 @@ pub async fn create(
         }
         (None, None) => {
             return Err(Refusal::field(
-                "tool_name",
+                "function",
                 "is missing; name the function to call, or an orchestration",
             ));
         }
@@ -86,7 +86,7 @@ pub async fn create(
         }
     };
     if let Some(input) = &request.tool_input {
-        action.tool_input = view::payload(&tenant, "tool_input", input).await?;
+        action.tool_input = view::payload(&tenant, "input", input).await?;
     }
     action.recurrence = request.recurrence_secs.map(Duration::from_secs);
     action.on_restart = match request.on_restart {
@@ -296,7 +296,7 @@ async fn check_call(tenant: &Tenant, action: &core::Action) -> Result<(), Refusa
     };
     match tenant.prepare(InvokeRequest::new(function, action.tool_input.clone())).await {
         Ok(_) => Ok(()),
-        Err(error @ FunctionError::Unknown { .. }) => Err(Refusal::field("tool_name", error.to_string())),
+        Err(error @ FunctionError::Unknown { .. }) => Err(Refusal::field("function", error.to_string())),
         Err(error) => Err(tenant.refused(error)),
     }
 }

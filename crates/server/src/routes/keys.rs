@@ -8,7 +8,7 @@ use super::paging::{Page, cursor, limit};
 use crate::access::is_key_id;
 use crate::app::Keys;
 use crate::extract::{Body, Path, Query};
-use crate::idempotency::KeptInstead;
+use crate::idempotency::{KeptInstead, RepeatSafe};
 use crate::problem::Refusal;
 
 /// All keys, without their secrets.
@@ -24,15 +24,17 @@ pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>,
 /// What a repeated request gets in place of the secret.
 const SHOWN_ONCE: &str = "shown once, in the first answer";
 
-/// Makes a key. Its secret is in this answer and nowhere else, not even in the answer to the same request sent again.
+/// Makes a key. Its secret is in this answer and nowhere else, not even in the answer to the same request sent again. If a request was
+/// cut off before its answer was kept, sending it again gives the same key a new secret.
 #[utoipa::path(post, path = "/v1/keys", tag = "keys", request_body = CreateKey, responses(
     (status = 201, body = CreatedKey),
 ))]
 pub async fn create(
     keys: Keys,
+    repeat: RepeatSafe,
     Body(request): Body<CreateKey>,
 ) -> Result<(StatusCode, Extension<KeptInstead>, Json<CreatedKey>), Refusal> {
-    let made = keys.create(request).await?;
+    let made = keys.create(request, &repeat).await?;
     let instead = CreatedKey { secret: SHOWN_ONCE.to_owned(), key: made.key.clone() };
     let instead = serde_json::to_vec(&instead).unwrap_or_default();
     let answer = CreatedKey { secret: made.secret, key: made.key };

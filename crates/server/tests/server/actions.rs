@@ -154,8 +154,8 @@ async fn one_that_runs_is_told_to_stop() {
 async fn wrong_fields_are_named() {
     let stand = Stand::open().await;
     for (request, field) in [
-        (call("no-such-function", "{}", None), "tool_name"),
-        (call("a/b", "{}", None), "tool_name"),
+        (call("no-such-function", "{}", None), "function: "),
+        (call("a/b", "{}", None), "function: "),
         (CreateAction { label: Some(" ".to_owned()), ..call("echo", "{}", None) }, "label"),
         (CreateAction { recurrence_secs: Some(0), ..call("echo", "{}", None) }, "recurrence_secs"),
     ] {
@@ -198,7 +198,7 @@ async fn actions_schedules_and_webhooks_start_orchestrations() {
         (None, "echo")
     );
     for (function, orchestration, field) in [
-        (None, None, "tool_name"),
+        (None, None, "function: "),
         (Some("echo"), Some("greet"), "orchestration"),
         (None, Some("invoke"), "orchestration"),
         (None, Some(""), "orchestration"),

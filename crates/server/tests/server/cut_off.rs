@@ -142,6 +142,60 @@ async fn a_recurring_action() {
     cut_off_everywhere(Case { path: "/v1/recurring", body, status: 201, listing, rows: 1 }).await;
 }
 
+/// Makes a key through a server that dies at one of its writes, and repeats that at the next one. Whether the server died.
+async fn make_key(number: i64, fault: Fault) -> bool {
+    let ground = Ground::new().await;
+    let with_keys = |store| async {
+        let builder = Server::builder(store, settings(Authentication::Keys));
+        builder.start(listener().await).await.unwrap()
+    };
+    let (store, left) = dying(ground.store.clone(), fault);
+    let mut first = with_keys(store.clone() as Arc<dyn Store>).await;
+    let admin = first.take_first_key().unwrap();
+    // The use of a key is a write as well: the first one of each server.
+    let used = reqwest::Client::new().get(format!("http://{}/v1/keys", first.address())).bearer_auth(&admin);
+    assert_eq!(used.send().await.unwrap().status(), StatusCode::OK);
+    let make = |server: &Server| {
+        let body = json!({ "name": "ci", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
+        let url = format!("http://{}/v1/keys", server.address());
+        let call = reqwest::Client::new().post(url).bearer_auth(&admin).header("idempotency-key", "k");
+        call.json(&body).send()
+    };
+    left.store(number, Ordering::SeqCst);
+    let answered = tokio::select! {
+        biased;
+        () = store.died() => false,
+        answer = make(&first) => answer.unwrap().status() == StatusCode::CREATED,
+    };
+    left.store(i64::MIN, Ordering::SeqCst);
+    drop(first);
+    let second = with_keys(ground.store.clone()).await;
+    let again = make(&second).await.unwrap();
+    assert_eq!(again.status(), StatusCode::CREATED, "{number} {fault:?}");
+    let is_replay = again.headers().contains_key("idempotency-replayed");
+    let made: Value = again.json().await.unwrap();
+    let list = format!("http://{}/v1/keys", second.address());
+    let list = reqwest::Client::new().get(list).bearer_auth(&admin).send().await.unwrap();
+    let list: Value = list.json().await.unwrap();
+    assert_eq!(list["keys"].as_array().unwrap().len(), 2, "{number} {fault:?}: {list}");
+    let own = format!("http://{}/v1/me", second.address());
+    let own = reqwest::Client::new().get(own).bearer_auth(made["secret"].as_str().unwrap()).send().await;
+    let works = own.unwrap().status() == StatusCode::OK;
+    assert!(is_replay || works, "{number} {fault:?}: the repeat has no secret that works: {made}");
+    !answered
+}
+
+#[tokio::test]
+async fn a_key_is_made_once_and_its_secret_is_told() {
+    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+        let mut number = 1;
+        while make_key(number, fault).await {
+            number += 1;
+        }
+        assert!(number > 2, "a key and its claim are two writes");
+    }
+}
+
 /// The repeat of a request whose first server died.
 struct Repeated {
     status: StatusCode,

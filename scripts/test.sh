@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, Chromium, openssl and systemd are installed
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, Chromium, jq, openssl and systemd are installed
 # from Debian's packages if they are missing; the tests get private servers of PostgreSQL and RabbitMQ, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -79,6 +79,8 @@ require clippy "run 'rustup component add clippy'" cargo clippy --version
 # The example workers in these languages are run by tests.
 provide python3 python3
 provide node nodejs
+# Commands of the guide read JSON with it.
+provide jq jq
 # Certificates of the tests of TLS are made with it.
 provide openssl openssl
 # Checks the unit file.

@@ -16,8 +16,8 @@ pub const BATCHES_ENDED: &str = "segno_runbook_batches_ended_total";
 pub const LATENESS_SECONDS: &str = "segno_runbook_lateness_seconds";
 /// Counter: calls that were looked after because their results had not arrived.
 pub const CALL_CHECKS: &str = "segno_runbook_call_checks_total";
-/// Counter: messages of batches that could not be read and were deleted.
-pub const DEAD_LETTERS: &str = "segno_runbook_dead_letters_total";
+/// Counter: messages of batches that could not be read and were put off.
+pub const UNREADABLE_MESSAGES: &str = "segno_runbook_unreadable_messages_total";
 /// Gauge: messages that waited for batches of this node at the last look, up to 1,000 each.
 pub const INBOX_DEPTH: &str = "segno_runbook_inbox_depth";
 /// Gauge: batches that this node holds.
@@ -69,7 +69,11 @@ pub const METRICS: &[Metric] = &[
         "Seconds from the time a row of a batch was due to the commit that took it up.",
     ),
     Metric::counter(CALL_CHECKS, &[], "Calls looked after because their results had not arrived."),
-    Metric::counter(DEAD_LETTERS, &[], "Messages of batches that could not be read and were deleted."),
+    Metric::counter(
+        UNREADABLE_MESSAGES,
+        &[],
+        "Messages of batches that could not be read, each time they were put off.",
+    ),
     Metric::gauge(INBOX_DEPTH, &[], "Messages that waited for batches of this node at the last look."),
     Metric::gauge(BATCHES_HELD, &[], "Batches that this node holds."),
     Metric::gauge(

@@ -180,9 +180,12 @@ impl PostgresOptions {
         self
     }
 
-    /// Whether connections may be encrypted.
+    /// Whether connections may be encrypted: never those over a Unix socket.
     pub(crate) fn may_encrypt(&self) -> bool {
-        self.servers.iter().any(|server| server.get_ssl_mode() != SslMode::Disable)
+        self.servers.iter().any(|server| {
+            let is_remote = server.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)));
+            is_remote && server.get_ssl_mode() != SslMode::Disable
+        })
     }
 
     /// What a listening connection goes to, if there is to be one.

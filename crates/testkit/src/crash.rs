@@ -243,3 +243,15 @@ fn name_of(kind: &EventKind) -> Option<String> {
         kind => Some(kind.describe().split("(of event").next().unwrap_or_default().to_owned()),
     }
 }
+
+/// Every how many of them a crash is tried in the gate, where a scenario takes long.
+const CRASH_STRIDE: usize = 3;
+
+/// Crashes of a scenario that is too slow to be crashed at every commit in the gate: at every third point before or after one of its
+/// commits; at all of them if `SEGNO_ALL_CRASHES` is set.
+pub fn crash_points(commits: u64) -> impl Iterator<Item = (u64, Fault)> {
+    let stride = if std::env::var_os("SEGNO_ALL_CRASHES").is_some() { 1 } else { CRASH_STRIDE };
+    (1..=commits)
+        .flat_map(|number| [(number, Fault::CrashBefore), (number, Fault::CrashAfter)])
+        .step_by(stride)
+}

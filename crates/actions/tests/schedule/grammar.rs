@@ -11,7 +11,7 @@ use segno_testkit::seeded::Random;
 use crate::support::ZONES;
 
 /// How many expressions are tried if `SEGNO_SCHEDULE_CASES` does not say otherwise. `SEGNO_SCHEDULE_SEED` repeats one.
-const CASES: u64 = 300;
+const CASES: u64 = 150;
 
 /// Days of which each expression is compared whether it happens on them.
 const DAYS: usize = 150;

@@ -14,7 +14,7 @@ use segno_testkit::seeded::Random;
 use crate::support::{ZONES, at, cron_by};
 
 /// How many schedules are tried if `SEGNO_SCHEDULE_CASES` does not say otherwise.
-const CASES: u64 = 200;
+const CASES: u64 = 100;
 
 /// Zones with the odder rules: half hours, two hours, months of fasting, a lost day, changes at midnight.
 const ODD_ZONES: [&str; 14] = [

@@ -58,6 +58,13 @@ const RETRY_FOR: Duration = Duration::from_secs(30);
 /// Longest time until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Variables that name a proxy for plain HTTP, which may itself be reached by TLS.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
+fn may_need_certificates(base: &Url) -> bool {
+    base.scheme() != "http" || PROXIES.iter().any(|name| std::env::var_os(name).is_some())
+}
+
 /// Talks to a server, in one namespace and tenant. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -87,9 +94,10 @@ impl Client {
         }
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(ClientError::Unreachable)?;
+            .redirect(reqwest::redirect::Policy::none());
+        // Reading the certificates of the machine takes longer than a call does.
+        let http = if may_need_certificates(&base) { http } else { http.tls_certs_only([]) };
+        let http = http.build().map_err(ClientError::Unreachable)?;
         let (namespace, tenant) = ("default".to_owned(), "default".to_owned());
         Ok(Client { http, base, key: None, namespace, tenant, retry_for: RETRY_FOR, on_retry: None })
     }

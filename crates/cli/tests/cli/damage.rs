@@ -171,7 +171,7 @@ const BLOCK: usize = 4_096;
 
 /// Blocks that are damaged in turn. All of them are in the tests of the store itself; a server for
 /// each would take too long.
-const SAMPLE: usize = 12;
+const SAMPLE: usize = 6;
 
 /// What a server on a store with one overwritten block lists, shows, deletes and starts. Returns
 /// whether it starts.

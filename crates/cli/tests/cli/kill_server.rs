@@ -17,7 +17,7 @@ use segno_api::{Client, Json};
 use tempfile::TempDir;
 
 /// Rounds of the normal run; `SEGNO_KILL_ROUNDS` says otherwise.
-const ROUNDS: u64 = 5;
+const ROUNDS: u64 = 3;
 
 /// Clients at once.
 const CLIENTS: u64 = 8;

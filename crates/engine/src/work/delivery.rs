@@ -71,8 +71,8 @@ fn unreadable(locked: &LockedWorkItem, reason: String, letters: Letterbox<'_>) -
 
 fn too_many_deliveries(locked: &LockedWorkItem, item: &ActivityExecute, letters: Letterbox<'_>) -> Refusal {
     let deliveries = locked.attempt_count - 1;
-    let text =
-        format!("activity {:?} was given up after {deliveries} deliveries without an answer", item.name);
+    let times = if deliveries == 1 { "one delivery".to_owned() } else { format!("{deliveries} deliveries") };
+    let text = format!("activity {:?} was given up after {times} without an answer", item.name);
     let letter =
         letters.activity(&locked.message, Some(item), deliveries, (text.clone(), locked.fetched_at_ms));
     let failure = Failure::new(Category::Poison, text).code("too-many-deliveries");

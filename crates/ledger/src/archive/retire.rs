@@ -157,9 +157,14 @@ impl Retirement {
         let Some(mut lease) = self.claim().await? else { return Ok(()) };
         let mut swept = Ok(());
         for kind in &self.kinds {
-            swept = self.sweep_kind(&**kind, &mut lease).await;
-            if swept.is_err() {
-                break;
+            match self.sweep_kind(&**kind, &mut lease).await {
+                Ok(()) => {}
+                // What keeps one kind waiting says nothing about the others.
+                Err(changing @ RetireFault::Changing(_)) => swept = Err(changing),
+                Err(fault) => {
+                    swept = Err(fault);
+                    break;
+                }
             }
         }
         if !matches!(swept, Err(RetireFault::TakenOver)) {

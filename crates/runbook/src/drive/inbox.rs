@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use segno::clock::duration_ms;
 use segno::store::{DueRecords, Expect, ProviderError, Record, RecordWrite, Store};
 use sha2::{Digest, Sha256};
@@ -29,6 +30,9 @@ const REQUESTS_FIRST_MS: u64 = 1_500_000_000_000;
 /// store's does not delay its results.
 const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
 
+/// A message that cannot be read is read again after this time: there may be a build by then that can.
+const UNREAD_AGAIN: Duration = Duration::from_secs(10 * 60);
+
 /// Results of calls that no batch waits for are deleted after this time.
 const RESULT_LIFE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
@@ -41,8 +45,16 @@ pub(super) struct Waiting {
     pub(super) bytes: usize,
     /// When a request was posted, in Unix milliseconds.
     pub(super) posted_at_ms: u64,
-    /// The message; the reason if it cannot be read.
-    pub(super) message: Result<Message, String>,
+    /// The message.
+    pub(super) message: Result<Message, Unread>,
+}
+
+/// A message that cannot be read: a newer build wrote it, or it is damaged.
+#[derive(Debug)]
+pub(super) struct Unread {
+    /// Why.
+    pub(super) problem: String,
+    body: Bytes,
 }
 
 /// The record of a request or an event.
@@ -149,12 +161,14 @@ pub(super) async fn oldest_ms(
     place: &BatchPlace,
     now_ms: u64,
 ) -> Result<Option<u64>, ProviderError> {
-    Ok(first(store, place, Some(now_ms)).await?.map(|record| {
-        let due_ms = record.due_at_ms.unwrap_or_default();
-        // Requests are due far earlier than they were posted, so that they come first.
-        let is_request = due_ms < REQUESTS_FIRST_MS;
-        due_ms.saturating_add(if is_request { REQUESTS_FIRST_MS } else { duration_ms(CLOCK_SKEW) })
-    }))
+    Ok(first(store, place, Some(now_ms)).await?.map(|record| waits_since_ms(&record)))
+}
+
+/// When a message was posted, or its call ended: its due time is earlier by what gives messages their order.
+fn waits_since_ms(record: &Record) -> u64 {
+    let due_ms = record.due_at_ms.unwrap_or_default();
+    let is_request = due_ms < REQUESTS_FIRST_MS;
+    due_ms.saturating_add(if is_request { REQUESTS_FIRST_MS } else { duration_ms(CLOCK_SKEW) })
 }
 
 async fn first(
@@ -168,6 +182,18 @@ async fn first(
     Ok(store.due_records(request).await?.into_iter().next())
 }
 
+/// Puts off a message that cannot be read, so that it neither blocks the inbox nor is lost.
+pub(super) fn put_off(id: String, unread: Unread, now_ms: u64) -> RecordWrite {
+    RecordWrite::Put {
+        kind: INBOX.to_owned(),
+        id,
+        expect: Expect::Anything,
+        due_at_ms: Some(now_ms.saturating_add(duration_ms(UNREAD_AGAIN))),
+        time_to_live: None,
+        body: unread.body,
+    }
+}
+
 /// Removes a message.
 pub(super) fn delete(id: String) -> RecordWrite {
     RecordWrite::Delete { kind: INBOX.to_owned(), id, expect: Expect::Anything }
@@ -178,8 +204,9 @@ fn encode(message: &Message) -> Vec<u8> {
 }
 
 fn waiting(record: Record) -> Waiting {
-    let message = serde_json::from_slice(&record.body).map_err(|error| error.to_string());
-    let posted_at_ms = record.due_at_ms.unwrap_or_default().saturating_add(REQUESTS_FIRST_MS);
+    let message = serde_json::from_slice(&record.body)
+        .map_err(|error| Unread { problem: error.to_string(), body: record.body.clone() });
+    let posted_at_ms = waits_since_ms(&record);
     Waiting { id: record.id, bytes: record.body.len(), posted_at_ms, message }
 }
 

@@ -114,7 +114,7 @@ impl Held {
         now_ms: u64,
         part: &mut Part,
     ) -> Result<Vec<Source>, DriveError> {
-        let mut sources = self.of_messages(messages, part);
+        let mut sources = self.of_messages(messages, now_ms, part);
         let own = self.own.drain(..).map(|message| Source::inside(Input::Message(message)));
         sources.extend(own);
         let due = self.wakeups.due(&*self.services.store, &self.place, &mut self.rows, now_ms).await?;
@@ -126,20 +126,19 @@ impl Held {
         Ok(sources)
     }
 
-    /// As many messages as fit into a part. Messages that cannot be read are deleted with a
-    /// warning: they would block the inbox for good.
-    fn of_messages(&self, messages: Vec<Waiting>, part: &mut Part) -> Vec<Source> {
+    /// As many messages as fit into a part. Messages that cannot be read are put off with a warning: they would block the inbox.
+    fn of_messages(&self, messages: Vec<Waiting>, now_ms: u64, part: &mut Part) -> Vec<Source> {
         let rows_of_member = 1 + self.rows.phases().map(|phase| phase.steps as usize).sum::<usize>();
         let mut sources = Vec::with_capacity(messages.len());
         let mut touched = 0;
         for Waiting { id, bytes, posted_at_ms, message } in messages {
             let message = match message {
                 Ok(message) => message,
-                Err(problem) => {
-                    let batch = self.place.id();
-                    tracing::warn!(%batch, %id, bytes, %problem, "a message cannot be read; it is deleted");
-                    metrics::counter!(telemetry::DEAD_LETTERS).increment(1);
-                    part.commit.writes.push(inbox::delete(id));
+                Err(unread) => {
+                    let (batch, problem) = (self.place.id(), &unread.problem);
+                    tracing::warn!(%batch, %id, bytes, %problem, "a message cannot be read; it is read again later");
+                    metrics::counter!(telemetry::UNREADABLE_MESSAGES).increment(1);
+                    part.commit.writes.push(inbox::put_off(id, unread, now_ms));
                     continue;
                 }
             };

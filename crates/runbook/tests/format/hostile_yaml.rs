@@ -268,7 +268,7 @@ fn numbers_that_json_does_not_have_are_refused() {
 fn no_text_makes_the_parser_panic() {
     let zones = Zones::bundled();
     let signs = b"{}[]:,-&*!|>'\"%@`#~<\n\t \\0aT";
-    for seed in 0..3_000 {
+    for seed in 0..1_500 {
         let mut random = Rng::with_seed(seed);
         let mut text = [EVERYTHING, WAVE_MAILBOX_MOVE, SMALLEST][random.usize(..3)].as_bytes().to_vec();
         for _ in 0..random.usize(1..6) {

@@ -12,7 +12,8 @@ use crate::stand::{PATIENCE, Stand, greet};
 
 /// Every operation of the document, with its method, path and whether it says that it needs a key.
 async fn operations(stand: &Stand) -> Vec<(Method, String, bool)> {
-    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let document: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -32,7 +33,7 @@ async fn operations(stand: &Stand) -> Vec<(Method, String, bool)> {
 #[tokio::test]
 async fn every_route_but_health_refuses_who_has_no_key() {
     let stand = Stand::with_keys().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let operations = operations(&stand).await;
     assert!(operations.len() > 20, "{operations:?}");
     for (method, path, needs_key) in operations {
@@ -64,7 +65,7 @@ async fn every_route_but_health_refuses_who_has_no_key() {
 #[tokio::test]
 async fn tricks_with_paths_do_not_get_around_the_guard() {
     let stand = Stand::with_keys().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     for path in [
         "//v1/instances",
         "/v1//instances",
@@ -169,7 +170,7 @@ async fn every_change_is_in_the_audit_log_with_its_key() {
 #[tokio::test]
 async fn without_keys_foreign_pages_are_refused() {
     let stand = Stand::open().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     for (name, value) in [("origin", "https://evil.example"), ("host", "evil.example")] {
         let status = http.get(stand.url("/v1/instances")).header(name, value).send().await.unwrap().status();
         assert_eq!(status, StatusCode::FORBIDDEN, "{name}: {value}");

@@ -220,7 +220,7 @@ async fn actions_schedules_and_webhooks_start_orchestrations() {
 #[tokio::test]
 async fn listings_are_newest_first_whatever_the_ids_are() {
     let stand = Stand::open().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let mut made = Vec::new();
     for number in 0..7 {
         // The id of a request with a key follows from the key.

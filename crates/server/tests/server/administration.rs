@@ -122,7 +122,7 @@ async fn settings_have_their_origin_and_no_secret_and_only_administrators_see_th
     ] {
         let key = stand.key(role, namespace, tenant).await;
         let status = async |path: &str| {
-            let call = reqwest::Client::new().get(stand.url(path)).bearer_auth(&key);
+            let call = crate::stand::http().get(stand.url(path)).bearer_auth(&key);
             call.send().await.unwrap().status().as_u16()
         };
         let found = [status("/v1/settings").await, status("/v1/nodes").await, status("/v1/store").await];

@@ -166,7 +166,7 @@ async fn what_needs_the_store_says_that_an_instance_is_archived() {
     world.run(&["a/b"]).await;
     let ended = world.client.instance("a/b", Duration::ZERO).await.unwrap().completed_at.unwrap();
     world.archived(&["a/b"]).await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let (get, post, delete) = (reqwest::Method::GET, reqwest::Method::POST, reqwest::Method::DELETE);
     let message = r#"{"name":"wave","data":null}"#;
     for (method, verb, body) in [

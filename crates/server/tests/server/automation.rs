@@ -233,7 +233,7 @@ async fn viewers_see_queries_and_change_nothing() {
     let text = runbook("type: function, function: echo, input: []");
     stand.client().publish_runbook(&yaml(&text)).await.unwrap();
     let key = stand.key(Role::Viewer, "default", "default").await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let get = http.get(stand.url("/v1/runbooks/queried/automation")).bearer_auth(&key).send().await.unwrap();
     assert_eq!(get.status(), 200);
     for (method, path, body) in [

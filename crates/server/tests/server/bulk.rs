@@ -91,7 +91,7 @@ async fn an_attempt_is_made_at_once_and_the_reason_is_in_the_audit_log() {
 #[tokio::test]
 async fn a_reason_comes_with_any_change_in_a_header() {
     let stand = stand().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let send = async |id: &str, reason: &str| {
         let call = http.post(stand.url("/v1/instances")).header("segno-reason", reason);
         let body = json!({ "orchestration": "greet", "id": id, "input": { "name": "Ada" } });

@@ -62,7 +62,7 @@ impl Worker {
         for (name, value) in fields.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let call = reqwest::Client::new().post(format!("{}/{verb}", self.url)).bearer_auth(&self.token);
+        let call = crate::stand::http().post(format!("{}/{verb}", self.url)).bearer_auth(&self.token);
         let answer = call.json(&body).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap())
     }
@@ -127,7 +127,7 @@ async fn reports_without_the_token_of_their_attempt_are_refused() {
     for token in ["", "x", stand.admin_key.as_str(), &format!("{}x", worker.token)] {
         assert_eq!(with_token(token).refused("completed", succeeded()).await, invalid(), "{token}");
     }
-    let bare = reqwest::Client::new().post(format!("{}/started", worker.url)).json(&worker.attempt);
+    let bare = crate::stand::http().post(format!("{}/started", worker.url)).json(&worker.attempt);
     assert_eq!(bare.send().await.unwrap().status(), 401);
     // The token of a task of another tenant is none for this one, whatever the path names.
     let lab = stand.client_with(Role::Admin, "lab", "us").await.scope("lab", "us");
@@ -178,7 +178,7 @@ async fn bodies_have_budgets_and_a_form() {
         assert_eq!(worker.refused("completed", fields).await, (status, code.to_owned()));
     }
     assert_eq!(worker.refused("heartbeat", json!({ "progressPct": 101 })).await.0, 400);
-    let call = reqwest::Client::new().request(Method::POST, format!("{}/started?zz=1", worker.url));
+    let call = crate::stand::http().request(Method::POST, format!("{}/started?zz=1", worker.url));
     let answer = call.bearer_auth(&worker.token).json(&worker.attempt).send().await.unwrap();
     assert_eq!(answer.status(), 400, "an unknown parameter");
     assert_eq!(worker.post("completed", succeeded()).await.0 / 100, 2, "nothing of it has ended the attempt");

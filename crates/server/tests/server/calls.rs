@@ -58,7 +58,7 @@ async fn calls_are_listed_and_found_by_their_function_and_show_what_made_them() 
     client.run_recurring("hourly", &Default::default()).await.unwrap();
     let hook = json!({ "verification": "none", "function": "echo" });
     client.put_hook("inbox", &json_of(&hook), Expected::Absent).await.unwrap();
-    reqwest::Client::new().post(stand.url("/v1/hooks/default/inbox")).body("{}").send().await.unwrap();
+    crate::stand::http().post(stand.url("/v1/hooks/default/inbox")).body("{}").send().await.unwrap();
     let found = async {
         loop {
             let found = calls_of(&client, "echo").await;
@@ -105,7 +105,7 @@ async fn calls_are_listed_and_found_by_their_function_and_show_what_made_them() 
 async fn labels_of_segno_are_refused_at_every_door() {
     let stand = Stand::open().await;
     let send = async |path: &str, body: Value| -> (u16, Value) {
-        let answer = reqwest::Client::new().post(stand.url(path)).json(&body).send().await.unwrap();
+        let answer = crate::stand::http().post(stand.url(path)).json(&body).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())
     };
     let labels = json!({ "segno.function": "default/default/charge" });
@@ -125,7 +125,7 @@ async fn labels_of_segno_are_refused_at_every_door() {
     let (status, problem) = send("/v1/instances/bulk", json!({ "action": "cancel", "filter": filter })).await;
     assert_eq!((status, problem["code"].as_str()), (400, Some("invalid-request")), "{problem}");
     for path in ["/v1/instances?label=segno.function%3Dx", "/v1/events?label=segno.trigger%3Dhook"] {
-        let answer = reqwest::get(stand.url(path)).await.unwrap();
+        let answer = crate::stand::http().get(stand.url(path)).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), 400, "{path}");
     }
 }

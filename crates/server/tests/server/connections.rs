@@ -62,7 +62,7 @@ impl Still {
 async fn with_hook(still: &Still) -> &'static [u8] {
     let hook = serde_json::json!({ "store_only": true, "verification": "none" });
     let url = format!("http://{}/v1/hooks/default/h", still.server.address());
-    let put = reqwest::Client::new().put(url).header("if-none-match", "*").json(&hook).send().await.unwrap();
+    let put = crate::stand::http().put(url).header("if-none-match", "*").json(&hook).send().await.unwrap();
     assert_eq!(put.status(), 201);
     b"POST /v1/hooks/default/h HTTP/1.1\r\nhost: localhost\r\ncontent-length: 20480\r\n\r\n"
 }

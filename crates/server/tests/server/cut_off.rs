@@ -31,7 +31,7 @@ async fn server(store: Arc<dyn Store>) -> Server {
 
 async fn post(server: &Server, case: &Case) -> (StatusCode, bool, Value) {
     let url = format!("http://{}{}", server.address(), case.path);
-    let call = reqwest::Client::new().post(url).header("idempotency-key", "k").json(&case.body);
+    let call = crate::stand::http().post(url).header("idempotency-key", "k").json(&case.body);
     let answer = call.send().await.unwrap();
     let (status, replayed) = (answer.status(), answer.headers().contains_key("idempotency-replayed"));
     (status, replayed, answer.json().await.unwrap())
@@ -40,7 +40,7 @@ async fn post(server: &Server, case: &Case) -> (StatusCode, bool, Value) {
 /// Rows of a listing.
 async fn rows(server: &Server, (path, field): (&str, &str)) -> usize {
     let url = format!("http://{}{path}", server.address());
-    let page: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+    let page: Value = crate::stand::http().get(url).send().await.unwrap().json().await.unwrap();
     page[field].as_array().unwrap().len()
 }
 
@@ -153,12 +153,12 @@ async fn make_key(number: i64, fault: Fault) -> bool {
     let mut first = with_keys(store.clone() as Arc<dyn Store>).await;
     let admin = first.take_first_key().unwrap();
     // The use of a key is a write as well: the first one of each server.
-    let used = reqwest::Client::new().get(format!("http://{}/v1/keys", first.address())).bearer_auth(&admin);
+    let used = crate::stand::http().get(format!("http://{}/v1/keys", first.address())).bearer_auth(&admin);
     assert_eq!(used.send().await.unwrap().status(), StatusCode::OK);
     let make = |server: &Server| {
         let body = json!({ "name": "ci", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
         let url = format!("http://{}/v1/keys", server.address());
-        let call = reqwest::Client::new().post(url).bearer_auth(&admin).header("idempotency-key", "k");
+        let call = crate::stand::http().post(url).bearer_auth(&admin).header("idempotency-key", "k");
         call.json(&body).send()
     };
     left.store(number, Ordering::SeqCst);
@@ -175,11 +175,11 @@ async fn make_key(number: i64, fault: Fault) -> bool {
     let is_replay = again.headers().contains_key("idempotency-replayed");
     let made: Value = again.json().await.unwrap();
     let list = format!("http://{}/v1/keys", second.address());
-    let list = reqwest::Client::new().get(list).bearer_auth(&admin).send().await.unwrap();
+    let list = crate::stand::http().get(list).bearer_auth(&admin).send().await.unwrap();
     let list: Value = list.json().await.unwrap();
     assert_eq!(list["keys"].as_array().unwrap().len(), 2, "{number} {fault:?}: {list}");
     let own = format!("http://{}/v1/me", second.address());
-    let own = reqwest::Client::new().get(own).bearer_auth(made["secret"].as_str().unwrap()).send().await;
+    let own = crate::stand::http().get(own).bearer_auth(made["secret"].as_str().unwrap()).send().await;
     let works = own.unwrap().status() == StatusCode::OK;
     assert!(is_replay || works, "{number} {fault:?}: the repeat has no secret that works: {made}");
     !answered
@@ -213,7 +213,7 @@ async fn cancel_again(number: i64) -> Option<Repeated> {
     let (store, left) = dying(ground.store.clone(), Fault::CrashAfter);
     let first = server(store.clone()).await;
     let start = json!({ "orchestration": "greet", "id": "mine", "input": { "name": "Ada", "wait": true } });
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let started = http.post(format!("http://{}/v1/instances", first.address())).json(&start).send().await;
     assert_eq!(started.unwrap().status(), StatusCode::CREATED);
     let listing = ("/v1/instances", "instances");
@@ -272,7 +272,7 @@ async fn a_start_whose_id_is_taken_is_refused_again_and_again() {
     let server = server(ground.store.clone()).await;
     let body = json!({ "orchestration": "greet", "id": "mine", "input": { "name": "Ada" } });
     let url = format!("http://{}/v1/instances", server.address());
-    assert_eq!(reqwest::Client::new().post(url).json(&body).send().await.unwrap().status(), 201);
+    assert_eq!(crate::stand::http().post(url).json(&body).send().await.unwrap().status(), 201);
     for replayed in [false, true] {
         let refused = post(&server, &start(body.clone())).await;
         assert_eq!(

@@ -249,7 +249,7 @@ async fn two_servers_that_race_with_one_run_key_start_one_run() {
 async fn a_document_with_problems_is_refused_with_all_of_them() {
     let stand = Stand::open().await;
     let document = "name: broken\ntasks:\n  - {key: a, function: echo, depends_on: [b]}\n  - {key: a}\n";
-    let call = reqwest::Client::new().post(stand.url("/v1/dags")).json(&json!({ "document": document }));
+    let call = crate::stand::http().post(stand.url("/v1/dags")).json(&json!({ "document": document }));
     let answer = call.send().await.unwrap();
     assert_eq!(answer.status(), 400);
     let problem: serde_json::Value = answer.json().await.unwrap();
@@ -424,7 +424,8 @@ async fn a_run_of_some_tasks_has_these_alone() {
 #[tokio::test]
 async fn readiness_and_problems_name_a_ledger_that_cannot_be_written() {
     let (healthy, directory) = (Stand::open().await, tempfile::tempdir().unwrap());
-    let ready: Value = reqwest::get(healthy.url("/readyz")).await.unwrap().json().await.unwrap();
+    let ready: Value =
+        crate::stand::http().get(healthy.url("/readyz")).send().await.unwrap().json().await.unwrap();
     assert_eq!(ready["warnings"], Value::Null, "{ready}");
     let folder = directory.path().join("ledger");
     let mut ground = Ground::new().await;
@@ -432,13 +433,14 @@ async fn readiness_and_problems_name_a_ledger_that_cannot_be_written() {
     let stand = Stand::on(settings(Authentication::None), &ground).await;
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(&folder, "no directory").unwrap();
-    let answer = reqwest::get(stand.url("/readyz")).await.unwrap();
+    let answer = crate::stand::http().get(stand.url("/readyz")).send().await.unwrap();
     assert_eq!(answer.status(), 200, "all else is served");
     let ready: Value = answer.json().await.unwrap();
     let warnings: Vec<&str> =
         ready["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(warnings.contains(&"the ledger cannot be written"), "{warnings:?}");
-    let problems: Value = reqwest::get(stand.url("/v1/problems")).await.unwrap().json().await.unwrap();
+    let problems: Value =
+        crate::stand::http().get(stand.url("/v1/problems")).send().await.unwrap().json().await.unwrap();
     let ledger = problems["problems"].as_array().unwrap().iter().find(|problem| problem["kind"] == "ledger");
     let reason = ledger.unwrap()["items"][0]["name"].as_str().unwrap().to_owned();
     // What is no directory cannot be read either.

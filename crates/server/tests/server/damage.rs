@@ -31,7 +31,7 @@ use crate::stand::{Ground, PATIENCE, Stand, json_of};
 const BLOCK: usize = 4_096;
 
 /// Blocks that are damaged when `SEGNO_DAMAGED_BLOCKS` does not say.
-const USUAL_BLOCKS: usize = 12;
+const USUAL_BLOCKS: usize = 6;
 
 /// Of each sort of thing: enough for blocks of their own.
 const ROWS: usize = 16;
@@ -136,7 +136,7 @@ async fn furnish(stand: &Stand, client: &Client, number: usize) -> (String, Stri
     client.put_function(&name, &remote, Expected::Absent).await.unwrap();
     let hook = json!({ "verification": "none", "store_only": true, "description": text });
     client.put_hook(&name, &json_of(&hook), Expected::Absent).await.unwrap();
-    let posted = reqwest::Client::new().post(stand.url("/v1/hooks/default/n000")).body(text.clone());
+    let posted = crate::stand::http().post(stand.url("/v1/hooks/default/n000")).body(text.clone());
     let payload: Value = posted.send().await.unwrap().json().await.unwrap();
     let saved = json!({ "kind": "query", "text": text });
     client.save(&name, &serde_json::from_value(saved).unwrap(), None).await.unwrap();
@@ -362,7 +362,8 @@ fn check_problem(path: &str, answer: &Answer) {
 
 /// Paths of the document that are read.
 async fn paths(stand: &Stand) -> Vec<String> {
-    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let document: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let paths = document["paths"].as_object().unwrap().iter();
     // Figures are not collected in tests.
     let is_read = |path: &str, item: &Value| item.get("get").is_some() && path != "/metrics";
@@ -375,7 +376,7 @@ async fn paths(stand: &Stand) -> Vec<String> {
 /// A caller with the first key that is let in, and how many are not. The others are refused because of the damage, or let
 /// in as well.
 async fn let_in<'a>(stand: &'a Stand, stored: &Stored) -> (Option<Caller<'a>>, usize) {
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let (mut caller, mut refused) = (None, 0);
     for key in &stored.keys {
         let one = Caller { stand, http: http.clone(), key: key.clone() };

@@ -33,7 +33,8 @@ struct Door {
 }
 
 async fn doors(stand: &Stand) -> Vec<Door> {
-    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let document: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut doors = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -67,7 +68,7 @@ async fn doors(stand: &Stand) -> Vec<Door> {
 
 async fn send(stand: &Stand, method: &Method, path: &str, body: &str) -> (u16, String, Value) {
     let mut call =
-        reqwest::Client::new().request(method.clone(), stand.url(path)).bearer_auth(&stand.admin_key);
+        crate::stand::http().request(method.clone(), stand.url(path)).bearer_auth(&stand.admin_key);
     if creates_on_condition(method, path) {
         call = call.header("if-none-match", "*");
     }
@@ -149,7 +150,7 @@ async fn preconditions_are_refused_by_every_operation_that_does_not_check_them()
             if is_safe && name == "If-None-Match" {
                 continue;
             }
-            let call = reqwest::Client::new().request(method.clone(), stand.url(&path));
+            let call = crate::stand::http().request(method.clone(), stand.url(&path));
             let call = call.bearer_auth(&stand.admin_key).header(name, value);
             let call = call.header("origin", stand.origin());
             let call = if is_safe { call } else { call.json(&json!({})) };
@@ -191,7 +192,7 @@ async fn preconditions_are_refused_by_every_operation_that_does_not_check_them()
     let every = serde_json::from_value(json!({ "every": "1h", "function": "echo" })).unwrap();
     let id = client.create_recurring(&every).await.unwrap().recurring_id;
     let path = stand.url(&format!("/v1/recurring/{id}"));
-    let delete = reqwest::Client::new().delete(path).bearer_auth(&stand.admin_key);
+    let delete = crate::stand::http().delete(path).bearer_auth(&stand.admin_key);
     assert_eq!(delete.header("if-match", "\"1\"").send().await.unwrap().status(), 400);
     client.recurring(&id).await.unwrap();
 }
@@ -277,7 +278,7 @@ async fn bodies_with_an_encoding_are_refused_by_name() {
     let stand = Stand::open().await;
     for Door { method, path, .. } in doors(&stand).await.into_iter().filter(|door| door.takes_json) {
         for (encoding, status) in [("gzip", Some(415)), ("identity", None)] {
-            let mut call = reqwest::Client::new().request(method.clone(), stand.url(&path));
+            let mut call = crate::stand::http().request(method.clone(), stand.url(&path));
             call = call.header("content-type", "application/json").header("content-encoding", encoding);
             if creates_on_condition(&method, &path) {
                 call = call.header("if-none-match", "*");

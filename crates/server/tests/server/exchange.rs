@@ -245,7 +245,7 @@ async fn what_is_out_of_range_is_refused_before_anything_is_done() {
 #[tokio::test]
 async fn a_body_that_is_none_or_too_large_is_refused_as_a_whole() {
     let stand = Stand::open().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let send = async |body: String| {
         let call = http.post(stand.url("/v1/work/exchange")).header("content-type", "application/json");
         let answer = call.body(body).send().await.unwrap();

@@ -32,10 +32,10 @@ async fn a_function_is_stored_read_replaced_and_removed_by_version() {
     assert_eq!(late.status(), Some(412));
     assert_eq!(client.function("render").await.unwrap().declaration, changed);
 
-    let response = reqwest::get(stand.url("/v1/functions/render")).await.unwrap();
+    let response = crate::stand::http().get(stand.url("/v1/functions/render")).send().await.unwrap();
     assert_eq!(response.headers()["etag"], format!("\"{second}\""));
     let unconditional =
-        reqwest::Client::new().put(stand.url("/v1/functions/render")).json(&remote).send().await.unwrap();
+        crate::stand::http().put(stand.url("/v1/functions/render")).json(&remote).send().await.unwrap();
     assert_eq!(unconditional.status(), StatusCode::PRECONDITION_FAILED);
 
     assert_eq!(client.delete_function("render", Some(first)).await.unwrap_err().status(), Some(412));
@@ -71,7 +71,7 @@ async fn configured_functions_are_listed_with_stored_ones_and_cannot_be_changed(
     let mut cursor = None;
     loop {
         let url = stand.url("/v1/functions");
-        let mut call = reqwest::Client::new().get(url).query(&[("limit", "3")]);
+        let mut call = crate::stand::http().get(url).query(&[("limit", "3")]);
         if let Some(cursor) = &cursor {
             call = call.query(&[("cursor", cursor)]);
         }

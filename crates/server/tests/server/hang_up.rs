@@ -187,13 +187,14 @@ async fn a_start_has_its_entry_before_its_end_is_waited_for() {
     let stand = Stand::open().await;
     let waiting = json!({ "orchestration": "greet", "input": { "name": "Ada", "wait": true } });
     for key in [None, Some("k")] {
-        let mut call = reqwest::Client::new().post(stand.url("/v1/instances?wait_ms=60000")).json(&waiting);
+        let mut call = crate::stand::http().post(stand.url("/v1/instances?wait_ms=60000")).json(&waiting);
         if let Some(key) = key {
             call = call.header("idempotency-key", key);
         }
         let call = tokio::spawn(call.send());
         let entries = async || {
-            let page: Value = reqwest::get(stand.url("/v1/audit")).await.unwrap().json().await.unwrap();
+            let page: Value =
+                crate::stand::http().get(stand.url("/v1/audit")).send().await.unwrap().json().await.unwrap();
             page["entries"].as_array().unwrap().len()
         };
         let wanted = if key.is_some() { 2 } else { 1 };
@@ -210,7 +211,7 @@ async fn the_answer_with_the_end_is_kept_in_place_of_the_one_without() {
     let stand = Stand::open().await;
     let body = json!({ "function": "echo", "input": 7 });
     for is_replayed in [false, true] {
-        let call = reqwest::Client::new().post(stand.url("/v1/invocations?wait_ms=60000"));
+        let call = crate::stand::http().post(stand.url("/v1/invocations?wait_ms=60000"));
         let answer = call.header("idempotency-key", "k").json(&body).send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::CREATED);
         assert_eq!(answer.headers().contains_key("idempotency-replayed"), is_replayed);
@@ -277,7 +278,7 @@ async fn an_idempotency_key_counts_for_a_tenant_whatever_api_key_sends_it() {
         (stand.key(Role::Viewer, "shop", "eu").await, stand.key(Role::Operator, "shop", "us").await);
     let send = async |key: &str, tenant: &str| {
         let url = stand.url(&format!("/v1/invocations?namespace=shop&tenant={tenant}"));
-        let call = reqwest::Client::new().post(url).bearer_auth(key).header("idempotency-key", "k");
+        let call = crate::stand::http().post(url).bearer_auth(key).header("idempotency-key", "k");
         let answer = call.json(&json!({ "function": "echo", "input": 1 })).send().await.unwrap();
         let is_replayed = answer.headers().contains_key("idempotency-replayed");
         (answer.status().as_u16(), is_replayed, answer.json::<Value>().await.unwrap()["id"].clone())

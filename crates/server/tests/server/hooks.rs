@@ -42,7 +42,7 @@ impl World {
 
     /// What a sender gets that posts this.
     async fn post(&self, path: &str, headers: &[(String, String)], body: &[u8]) -> (StatusCode, Value) {
-        let mut call = reqwest::Client::new().post(self.stand.url(path)).body(body.to_vec());
+        let mut call = crate::stand::http().post(self.stand.url(path)).body(body.to_vec());
         for (name, value) in headers {
             call = call.header(name, value);
         }
@@ -187,8 +187,7 @@ async fn a_route_says_whether_it_would_take_a_request_and_how_to_make_one() {
     let declared = json!({ "type": "shared_secret", "header": "x-secret", "secrets": [secret] });
     world.declare("door", json!({ "verification": declared, "store_only": true })).await;
     let test = async |key: &str, headers: Value| {
-        let call =
-            reqwest::Client::new().post(world.stand.url("/v1/hooks/default/door/test")).bearer_auth(key);
+        let call = crate::stand::http().post(world.stand.url("/v1/hooks/default/door/test")).bearer_auth(key);
         let answer = call.json(&json!({ "headers": headers, "body": "it's" })).send().await.unwrap();
         (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
     };
@@ -263,7 +262,7 @@ async fn what_is_refused_is_refused_early_and_says_why() {
     }
     // A body that does not say how long it is.
     let chunks = unannounced(200);
-    let call = reqwest::Client::new().post(world.stand.url("/v1/hooks/default/small"));
+    let call = crate::stand::http().post(world.stand.url("/v1/hooks/default/small"));
     let call = call.header("content-type", "application/json").body(chunks);
     assert_eq!(call.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
 }
@@ -394,7 +393,7 @@ async fn roles_and_tenants_see_what_is_theirs() {
     assert_eq!(other.hook_payload("in", &received.id).await.unwrap_err().status(), Some(404));
     assert_eq!(other.clone().scope("shop", "acme").hook("in").await.unwrap_err().status(), forbidden);
     assert_eq!(other.clone().scope("bank", "other").hook("in").await.unwrap_err().status(), forbidden);
-    let tricked = reqwest::Client::new()
+    let tricked = crate::stand::http()
         .get(world.stand.url("/v1/hooks/shop/in?tenant=acme&namespace=bank"))
         .bearer_auth(&world.stand.admin_key);
     assert_eq!(tricked.send().await.unwrap().status(), StatusCode::BAD_REQUEST);

@@ -107,7 +107,7 @@ impl World {
         let builder = Server::builder(Arc::clone(&ground.store), settings).registry(registry);
         let server =
             builder.functions(segno_server::samples::functions).start(listener().await).await.unwrap();
-        World { server, ground, http: reqwest::Client::new(), tool, _secret: secret, answer }
+        World { server, ground, http: crate::stand::http(), tool, _secret: secret, answer }
     }
 
     fn client(&self) -> segno_api::Client {

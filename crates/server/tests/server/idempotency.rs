@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::stand::Stand;
 
 async fn post(stand: &Stand, key: &str, path: &str, body: &serde_json::Value) -> reqwest::Response {
-    let call = reqwest::Client::new().post(stand.url(path)).header("idempotency-key", key).json(body);
+    let call = crate::stand::http().post(stand.url(path)).header("idempotency-key", key).json(body);
     call.send().await.unwrap()
 }
 
@@ -66,7 +66,7 @@ async fn the_secret_of_a_key_is_not_kept_for_repeats() {
     let stand = Stand::with_keys().await;
     let body = json!({ "name": "ci", "role": Role::Viewer, "grants": [{ "namespace": "*", "tenant": "*" }] });
     let send = async || {
-        let call = reqwest::Client::new().post(stand.url("/v1/keys")).bearer_auth(&stand.admin_key);
+        let call = crate::stand::http().post(stand.url("/v1/keys")).bearer_auth(&stand.admin_key);
         let answer = call.header("idempotency-key", "k").json(&body).send().await.unwrap();
         answer.json::<segno_api::key::CreatedKey>().await.unwrap()
     };

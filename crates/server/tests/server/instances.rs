@@ -53,7 +53,7 @@ async fn the_callers_trace_goes_on_in_what_is_started() {
         ("/v1/instances/one/restart", json!({ "new_id": "two" }), Some("two"), traceparent('b')),
         ("/v1/invocations", call, None, traceparent('c')),
     ] {
-        let request = reqwest::Client::new().post(stand.url(path)).json(&body);
+        let request = crate::stand::http().post(stand.url(path)).json(&body);
         let answer = request.header("traceparent", &sent).send().await.unwrap();
         assert_eq!(answer.status(), 201, "{path}");
         let answer: serde_json::Value = answer.json().await.unwrap();
@@ -366,7 +366,7 @@ async fn an_input_that_is_left_out_is_null_at_every_door() {
     let registry = samples::registry().orchestration(ECHOES, echo);
     let stand = Stand::with_registry(settings(Authentication::None), registry).await;
     let client = stand.client();
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let post = async |path: &str, body: serde_json::Value| -> serde_json::Value {
         http.post(stand.url(path)).json(&body).send().await.unwrap().json().await.unwrap()
     };

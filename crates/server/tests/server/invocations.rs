@@ -66,7 +66,7 @@ async fn a_key_is_compared_also_before_the_first_call_has_begun() {
 #[tokio::test]
 async fn a_repeated_request_is_one_call() {
     let stand = Stand::open().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let send = || async {
         let call = http.post(stand.url("/v1/invocations")).header("idempotency-key", "once");
         let response = call.json(&echo(None, json!(1))).send().await.unwrap();

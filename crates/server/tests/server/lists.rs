@@ -35,7 +35,7 @@ async fn child(_ctx: Context, (): ()) -> Result<(), Failure> {
 
 /// At least two rows of everything. Returns what runs of DAGs are called in paths.
 async fn furnish(stand: &Stand) -> DagRuns {
-    let (client, http) = (stand.client(), reqwest::Client::new());
+    let (client, http) = (stand.client(), crate::stand::http());
     let family = StartInstance { orchestration: "parent".to_owned(), ..greet("family", "null") };
     client.start(&family, None, PATIENCE).await.unwrap();
     client.start(&greet("again", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
@@ -92,7 +92,8 @@ async fn furnish(stand: &Stand) -> DagRuns {
 
 /// The listings of the document, as paths of what [`furnish`] has made.
 async fn listings(stand: &Stand, runs: &DagRuns) -> Vec<String> {
-    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let document: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
@@ -116,7 +117,7 @@ async fn listings(stand: &Stand, runs: &DagRuns) -> Vec<String> {
 }
 
 async fn read(stand: &Stand, path: &str, query: &[(&str, &str)]) -> (u16, Value) {
-    let call = reqwest::Client::new().get(stand.url(path)).query(query).bearer_auth(&stand.admin_key);
+    let call = crate::stand::http().get(stand.url(path)).query(query).bearer_auth(&stand.admin_key);
     let answer = call.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
@@ -193,7 +194,7 @@ async fn furnish_large(stand: &Stand) {
         client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap();
         let call = json!({ "function": "echo", "input": large() });
         let post = |path: &str, body: &Value| {
-            reqwest::Client::new().post(stand.url(path)).bearer_auth(&stand.admin_key).json(body).send()
+            crate::stand::http().post(stand.url(path)).bearer_auth(&stand.admin_key).json(body).send()
         };
         assert!(post("/v1/invocations?wait_ms=20000", &call).await.unwrap().status().is_success());
         let signal = json!({ "name": format!("s{number}"), "data": large() });
@@ -212,7 +213,7 @@ async fn a_page_of_large_rows_ends_at_its_bytes_and_all_rows_are_on_some_page() 
     settings.server.max_body_bytes = 2 * 1024 * 1024;
     let stand = Stand::with(settings).await;
     furnish_large(&stand).await;
-    let client = reqwest::Client::new();
+    let client = crate::stand::http();
     for (path, least_rows, next, parameter) in [
         ("/v1/actions", 10, "next_cursor", "cursor"),
         ("/v1/instances", 11, "next_cursor", "cursor"),

@@ -160,7 +160,8 @@ async fn a_list_of_schedules_has_their_last_outcomes() {
         client.instance(&run.instance.unwrap(), PATIENCE).await.unwrap();
     }
     let list = async |query: &str| -> serde_json::Value {
-        let answer = reqwest::get(stand.url(&format!("/v1/recurring?{query}"))).await.unwrap();
+        let answer =
+            crate::stand::http().get(stand.url(&format!("/v1/recurring?{query}"))).send().await.unwrap();
         answer.json().await.unwrap()
     };
     let ended = async {

@@ -120,7 +120,7 @@ async fn what_is_scraped_is_what_the_page_describes() {
     let url = format!("http://{}", server.address());
     let client = segno_api::Client::new(&url).unwrap();
     client.start(&greet("one", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     for (method, path, status) in [
         (Method::GET, "/v1/instances/one", StatusCode::OK),
         (Method::GET, "/v1/instances/two", StatusCode::NOT_FOUND),

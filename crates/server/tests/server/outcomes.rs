@@ -84,7 +84,7 @@ impl Failing {
 
     pub fn call(&self, method: &Method, path: &str, body: &Value) -> reqwest::RequestBuilder {
         let url = format!("http://{}{path}", self.server.address());
-        let mut call = reqwest::Client::new().request(method.clone(), url).bearer_auth(&self.key);
+        let mut call = crate::stand::http().request(method.clone(), url).bearer_auth(&self.key);
         if creates_on_condition(method, path) {
             call = call.header("if-none-match", "*");
         }
@@ -134,11 +134,11 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     client.fetch_work(&FetchWork::of_pool("w", "Edge", ["New-X"])).await.unwrap();
     let hook = json!({ "function": "echo", "verification": "none", "store_only": true });
     client.put_hook("inbox", &json_of(&hook), Expected::Absent).await.unwrap();
-    let posted = reqwest::Client::new().post(calm.url("/v1/hooks/default/inbox")).body("{}").send().await;
+    let posted = crate::stand::http().post(calm.url("/v1/hooks/default/inbox")).body("{}").send().await;
     let payload: Value = posted.unwrap().json().await.unwrap();
     let payload = format!("/v1/hooks/default/inbox/payloads/{}", payload["id"].as_str().unwrap());
     let post = async |path: &str, body: Value| -> String {
-        let call = reqwest::Client::new().post(calm.url(path)).bearer_auth(&calm.admin_key).json(&body);
+        let call = crate::stand::http().post(calm.url(path)).bearer_auth(&calm.admin_key).json(&body);
         let made: Value = call.send().await.unwrap().json().await.unwrap();
         let ids = [&made["id"], &made["recurring_id"], &made["key"]["id"]];
         ids.into_iter().find_map(Value::as_str).unwrap_or_else(|| panic!("{path}: {made}")).to_owned()
@@ -434,7 +434,8 @@ async fn waiting_retry(client: &Client) -> String {
 
 /// The writes that the document has, but for those that leave nothing behind.
 async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
-    let document: Value = reqwest::get(calm.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let document: Value =
+        crate::stand::http().get(calm.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut writes = BTreeSet::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {

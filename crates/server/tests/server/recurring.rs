@@ -28,7 +28,7 @@ fn seed_request() -> Value {
 }
 
 async fn post(stand: &Stand, path: &str, body: &Value) -> (u16, Value) {
-    let mut call = reqwest::Client::new().post(stand.url(path)).json(body);
+    let mut call = crate::stand::http().post(stand.url(path)).json(body);
     if !stand.admin_key.is_empty() {
         call = call.bearer_auth(&stand.admin_key);
     }
@@ -81,7 +81,7 @@ async fn the_request_of_the_seed_is_answered_as_it_says() {
     assert!(client.recurring_list(Some(false), None).await.unwrap().recurring_actions.is_empty());
     let elsewhere = stand.client().recurring(id).await.unwrap_err();
     assert_eq!((elsewhere.status(), elsewhere.code()), (Some(404), Some("unknown-action")));
-    let problem = reqwest::get(stand.url(&format!("/v1/recurring/{id}"))).await.unwrap();
+    let problem = crate::stand::http().get(stand.url(&format!("/v1/recurring/{id}"))).send().await.unwrap();
     let problem: Value = problem.json().await.unwrap();
     assert_eq!(problem["error"], "recurring action not found", "as the seed has it");
     client.delete_recurring(id).await.unwrap();
@@ -299,7 +299,7 @@ async fn grants_hold_whether_the_tenant_is_in_the_query_or_in_the_body() {
     let stand = Stand::with_keys().await;
     let key = stand.key(Role::Operator, "notifications", "tenant-1").await;
     let send = async |path: &str, request: &Value| {
-        let call = reqwest::Client::new().post(stand.url(path)).bearer_auth(&key).json(request);
+        let call = crate::stand::http().post(stand.url(path)).bearer_auth(&key).json(request);
         call.send().await.unwrap().status().as_u16()
     };
     assert_eq!(send("/v1/recurring", &seed_request()).await, 201);
@@ -402,7 +402,7 @@ async fn names_lead_to_recurring_actions_at_every_door_and_several_are_told_apar
 #[tokio::test]
 async fn a_preview_of_rare_times_holds_up_no_other_request() {
     let stand = Stand::open().await;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     // Leap days: most of the search passes over days that are excluded.
     let rare = json!({ "cron_expr": "0 0 * * *", "exclude": ["01-01..02-28", "03-01..12-31"] });
     let request = http.post(stand.url("/v1/recurring/preview?count=1000")).json(&rare);

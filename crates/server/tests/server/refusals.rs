@@ -26,7 +26,7 @@ async fn refused(stand: &Stand, scope: (&str, &str), count: usize) -> Vec<AuditE
 }
 
 async fn post(stand: &Stand, key: &str, path: &str, body: String) -> u16 {
-    let call = reqwest::Client::new().post(stand.url(path)).header("content-type", "application/json");
+    let call = crate::stand::http().post(stand.url(path)).header("content-type", "application/json");
     call.bearer_auth(key).body(body).send().await.unwrap().status().as_u16()
 }
 
@@ -87,7 +87,7 @@ async fn requests_without_a_valid_key_have_no_entry_and_reads_neither() {
         assert_eq!(post(&stand, key, "/v1/instances", "{}".to_owned()).await, 401, "{key}");
     }
     let viewer = stand.key(Role::Viewer, "a", "t1").await;
-    let read = reqwest::Client::new().get(stand.url("/v1/instances")).bearer_auth(&viewer);
+    let read = crate::stand::http().get(stand.url("/v1/instances")).bearer_auth(&viewer);
     assert_eq!(read.send().await.unwrap().status(), 403);
     // Entries are written in order: this one is behind those that there must not be.
     assert_eq!(post(&stand, &viewer, "/v1/instances", "{}".to_owned()).await, 403);

@@ -20,7 +20,7 @@ async fn send(
     body: &str,
 ) -> (StatusCode, Problem) {
     let is_new = creates_on_condition(&method, path);
-    let mut call = reqwest::Client::new().request(method, stand.url(path)).body(body.to_owned());
+    let mut call = crate::stand::http().request(method, stand.url(path)).body(body.to_owned());
     if is_new {
         call = call.header("if-none-match", "*");
     }
@@ -154,13 +154,16 @@ async fn a_client_that_never_ends_its_headers_is_cut_off() {
     let mut answer = Vec::new();
     connection.read_to_end(&mut answer).await.unwrap();
     assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
-    assert_eq!(reqwest::get(stand.url("/healthz")).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        crate::stand::http().get(stand.url("/healthz")).send().await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
 async fn heads_beyond_the_limit_are_refused() {
     let stand = Stand::open().await;
-    let call = reqwest::Client::new().get(stand.url("/healthz")).header("x-large", "x".repeat(100_000));
+    let call = crate::stand::http().get(stand.url("/healthz")).header("x-large", "x".repeat(100_000));
     let status = call.send().await.unwrap().status();
     assert_eq!(status, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
 }
@@ -169,7 +172,7 @@ async fn heads_beyond_the_limit_are_refused() {
 async fn the_callers_request_id_comes_back_if_it_is_sound() {
     let stand = Stand::open().await;
     let send = async |id: &str| {
-        let call = reqwest::Client::new().get(stand.url("/healthz")).header("x-request-id", id);
+        let call = crate::stand::http().get(stand.url("/healthz")).header("x-request-id", id);
         call.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned()
     };
     assert_eq!(send("abc-1").await, "abc-1");
@@ -180,7 +183,7 @@ async fn the_callers_request_id_comes_back_if_it_is_sound() {
 async fn the_document_and_its_page_are_served_from_the_binary() {
     let stand = Stand::open().await;
     let document: serde_json::Value =
-        reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     assert!(document["components"]["schemas"]["Problem"].is_object());
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -191,7 +194,7 @@ async fn the_document_and_its_page_are_served_from_the_binary() {
             assert_eq!(refused == "#/components/schemas/Problem", !is_public, "{method} {path}");
         }
     }
-    let page = reqwest::get(stand.url("/docs/")).await.unwrap();
+    let page = crate::stand::http().get(stand.url("/docs/")).send().await.unwrap();
     assert_eq!(page.status(), StatusCode::OK);
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.contains("default-src 'self'"));
@@ -201,8 +204,8 @@ async fn the_document_and_its_page_are_served_from_the_binary() {
 #[tokio::test]
 async fn readiness_is_over_when_the_server_stops_and_metrics_need_a_recorder() {
     let stand = Stand::open().await;
-    assert_eq!(reqwest::get(stand.url("/readyz")).await.unwrap().status(), StatusCode::OK);
-    let metrics = reqwest::get(stand.url("/metrics")).await.unwrap();
+    assert_eq!(crate::stand::http().get(stand.url("/readyz")).send().await.unwrap().status(), StatusCode::OK);
+    let metrics = crate::stand::http().get(stand.url("/metrics")).send().await.unwrap();
     assert_eq!(metrics.status(), StatusCode::NOT_FOUND);
 }
 
@@ -211,7 +214,7 @@ async fn a_filter_of_a_listing_is_repeated_or_has_commas_and_mistakes_match_noth
     let stand = Stand::with(settings(Authentication::None)).await;
     let get = async |query: &str| {
         let url = stand.url(&format!("/v1/instances?{query}"));
-        reqwest::get(url).await.unwrap().status().as_u16()
+        crate::stand::http().get(url).send().await.unwrap().status().as_u16()
     };
     for (query, status) in [
         ("status=failed", 200),
@@ -231,8 +234,9 @@ async fn a_filter_of_a_listing_is_repeated_or_has_commas_and_mistakes_match_noth
 #[tokio::test]
 async fn deleting_what_is_not_there_is_not_found_everywhere() {
     let stand = Stand::with(settings(Authentication::Keys)).await;
-    let http = reqwest::Client::new();
-    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let http = crate::stand::http();
+    let document: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut found = 0;
     for (path, _) in
         document["paths"].as_object().unwrap().iter().filter(|(_, item)| !item["delete"].is_null())
@@ -305,7 +309,7 @@ async fn control_characters_in_texts_for_people_are_refused_at_every_door() {
 #[tokio::test]
 async fn the_location_of_what_a_tenant_made_leads_to_it_and_not_to_the_default_tenant() {
     let stand = Stand::with_keys().await;
-    let everywhere = reqwest::Client::new();
+    let everywhere = crate::stand::http();
     let made = [
         ("instances", json!({ "orchestration": "greet", "input": { "name": "Ada" } })),
         ("actions", json!({ "function": "echo", "at": "2999-01-01T00:00:00Z" })),

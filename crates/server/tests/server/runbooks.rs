@@ -182,7 +182,7 @@ async fn a_text_that_is_no_runbook_is_refused_with_all_its_problems() {
     let stand = stand().await;
     let wrong = MOVE.replacen("T-0", "T+1d", 1).replace("function: Switch", "function: \"a b\"");
     let body = json!({ "yaml_content": wrong });
-    let answer = reqwest::Client::new().post(stand.url("/v1/runbooks")).json(&body).send().await.unwrap();
+    let answer = crate::stand::http().post(stand.url("/v1/runbooks")).json(&body).send().await.unwrap();
     assert_eq!(answer.status(), 400);
     let problem: Value = answer.json().await.unwrap();
     assert_eq!(problem["code"], "invalid-runbook");
@@ -337,7 +337,7 @@ async fn batches_and_members_are_listed_by_state() {
     assert_eq!(ids(BatchStatus::Failed).await, [failed.id]);
     assert_eq!(ids(BatchStatus::Cancelled).await, [0_u64; 0]);
     let path = format!("/v1/batches/{}/members?status=failed,nosuch", failed.id);
-    let answer = reqwest::get(stand.url(&path)).await.unwrap();
+    let answer = crate::stand::http().get(stand.url(&path)).send().await.unwrap();
     assert_eq!(answer.status(), 400);
 }
 
@@ -416,7 +416,7 @@ async fn calls_of_a_batch_are_steered_by_its_requests_only() {
     let job = client.batch_member(batch, member).await.unwrap().steps[0].job_id.clone().unwrap();
     let id = format!("runbook:{job}");
     let before = client.instance(&id, Duration::ZERO).await.unwrap();
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let path = |verb: &str| stand.url(&format!("/v1/instances/{id}{verb}"));
     let reason = json!({ "reason": "no" });
     for (call, request) in [
@@ -447,7 +447,7 @@ async fn wrong_times_ids_and_fields_are_told_with_their_form() {
     let client = stand.client();
     client.publish_runbook(&yaml(MOVE)).await.unwrap();
     let batch = client.create_batch(&by_hand(&["ada"])).await.unwrap().id;
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let create =
         |start: &str| json!({ "runbook": "move", "batch_start_time": start, "members": [{ "Key": "a" }] });
     let requests = format!("/v1/batches/{batch}/requests");
@@ -534,7 +534,7 @@ async fn a_request_with_the_same_key_is_made_once() {
     let stand = stand().await;
     let client = stand.client();
     client.publish_runbook(&yaml(MOVE)).await.unwrap();
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let post = async |path: &str, key: &str, body: Value| -> (u16, Value) {
         let call = http.post(stand.url(path)).header("idempotency-key", key).json(&body);
         let answer = call.send().await.unwrap();
@@ -651,7 +651,7 @@ async fn members_have_a_limit_of_size_of_their_own() {
         ("/v1/batches", too_large.clone()),
         ("/v1/batches/1/members", too_large),
     ] {
-        let call = reqwest::Client::new().post(stand.url(path)).header("content-type", "application/json");
+        let call = crate::stand::http().post(stand.url(path)).header("content-type", "application/json");
         let answer = call.body(body).send().await.unwrap();
         assert_eq!(answer.status(), 413, "{path}");
         let problem: Value = answer.json().await.unwrap();
@@ -702,7 +702,7 @@ async fn rows_that_cannot_be_read_are_listed_as_such_and_stop_no_page() {
         loop {
             let separator = if path.contains('?') { '&' } else { '?' };
             let url = stand.url(&format!("{path}{separator}limit=1{cursor}"));
-            let answer = reqwest::get(url).await.unwrap();
+            let answer = crate::stand::http().get(url).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{path}");
             let page: Value = answer.json().await.unwrap();
             let ids = page["unreadable"].as_array().into_iter().flatten();

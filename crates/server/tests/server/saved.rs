@@ -87,6 +87,6 @@ async fn a_tenant_saves_200_whatever_is_sent_at_once() {
     let other = client.clone().scope("default", "other");
     other.save("own", &view("x"), None).await.unwrap();
     let unknown = json!({ "kind": "view", "text": "x", "extra": 1 });
-    let put = reqwest::Client::new().put(stand.url("/v1/saved/x")).json(&unknown).send().await.unwrap();
+    let put = crate::stand::http().put(stand.url("/v1/saved/x")).json(&unknown).send().await.unwrap();
     assert_eq!(put.status(), 400);
 }

@@ -110,7 +110,7 @@ impl Flood {
 #[tokio::test]
 async fn a_tenant_with_slow_schemas_holds_up_no_other() {
     let stand = Stand::open().await;
-    let caller = Caller { stand: &stand, http: reqwest::Client::new() };
+    let caller = Caller { stand: &stand, http: crate::stand::http() };
     caller.declare("slow", &slow_schema()).await;
     caller.declare("quick", &json!({ "type": "integer" })).await;
     let work = async {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::stand::{PATIENCE, Stand, settings};
 
 async fn call(stand: &Stand, method: Method, path: &str, headers: &[(&str, &str)], body: Value) -> Response {
-    let mut call = reqwest::Client::new().request(method, stand.url(path));
+    let mut call = crate::stand::http().request(method, stand.url(path));
     for (name, value) in headers {
         call = call.header(*name, *value);
     }
@@ -122,7 +122,7 @@ async fn foreign_pages_and_wrong_keys_make_no_session_and_are_held_up() {
     let own = stand.origin();
     let mut met = Vec::new();
     // A client of its own for each request would take longer than the rate allows.
-    let browser = reqwest::Client::new();
+    let browser = crate::stand::http();
     for _ in 0..200 {
         let wrong = json!({ "key": "segno_0123456789abcdef_wrong" });
         let request = browser.post(stand.url("/v1/sessions")).header("origin", own.as_str()).json(&wrong);

@@ -35,7 +35,7 @@ impl World {
         client.put_function("far", &far, Expected::Absent).await.unwrap();
         let hook = json_of(&json!({ "function": "echo", "verification": "none" }));
         client.put_hook("h", &hook, Expected::Absent).await.unwrap();
-        World { stand, http: reqwest::Client::new(), last: AtomicU32::new(0) }
+        World { stand, http: crate::stand::http(), last: AtomicU32::new(0) }
     }
 
     async fn send(&self, method: &str, path: &str, body: String) -> (u16, Value) {

@@ -145,7 +145,7 @@ async fn every_table_and_every_shipped_query_can_be_read() {
 async fn rows_of_every_room_are_shown() {
     let stand = Stand::open().await;
     let client = stand.client();
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let send = async |method: reqwest::Method, path: &str, body: Value| {
         let answer = http.request(method, stand.url(path)).json(&body).send().await.unwrap();
         assert!(answer.status().is_success(), "{path}: {}", answer.text().await.unwrap());
@@ -211,7 +211,7 @@ async fn rows_of_every_room_are_shown() {
 async fn batches_have_members_phases_and_steps() {
     let stand = Stand::open().await;
     let client = stand.client();
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     let yaml = "name: move\ndata_source: {type: manual, primary_key: Key}\nphases:\n  - name: copy\n    offset: T-0\n    \
                 steps:\n      - name: one\n        worker_id: pool\n        function: Copy-Mailbox\n        params: { key: '{{Key}}' }\n";
     let publish =
@@ -258,7 +258,7 @@ async fn answers_are_bounded_and_say_so() {
     let answer = client.sql(&SqlQuery { max_rows: Some(2), ..query(numbers) }).await.unwrap();
     assert!(answer.truncated && answer.rows.len() == 2, "{answer:?}");
     let body = json!({ "query": numbers, "max_rows": 2, "format": "csv" });
-    let csv = reqwest::Client::new().post(stand.url("/v1/sql")).json(&body).send().await.unwrap();
+    let csv = crate::stand::http().post(stand.url("/v1/sql")).json(&body).send().await.unwrap();
     assert_eq!(csv.headers()["segno-truncated"], "true");
     assert_eq!(csv.headers()["content-type"], "text/csv; charset=utf-8");
     let text = csv.text().await.unwrap();
@@ -353,7 +353,7 @@ async fn queries_are_neither_audited_nor_kept() {
     run(&client, "SELECT count(*) FROM instances").await;
     assert_eq!(rows(&client, "SELECT count(*) FROM audit WHERE path LIKE '/v1/sql%'").await, "0");
     for text in ["SELECT 1", "SELECT 2"] {
-        let post = reqwest::Client::new().post(stand.url("/v1/sql")).bearer_auth(&stand.admin_key);
+        let post = crate::stand::http().post(stand.url("/v1/sql")).bearer_auth(&stand.admin_key);
         let answer =
             post.header("idempotency-key", "one").json(&json!({ "query": text })).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{text}");
@@ -584,7 +584,7 @@ async fn an_answer_can_be_a_parquet_file() {
     assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1") && !is_truncated);
     let short = SqlQuery { max_rows: Some(1), ..values };
     assert!(client.sql_parquet(&short).await.unwrap().1, "there are more rows");
-    let http = reqwest::Client::new();
+    let http = crate::stand::http();
     for (accept, expected) in [
         ("application/vnd.apache.parquet", "application/vnd.apache.parquet"),
         ("text/csv;q=0.9, application/json;q=0.1", "text/csv; charset=utf-8"),

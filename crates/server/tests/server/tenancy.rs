@@ -319,7 +319,7 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let recurring = client.create_recurring(&serde_json::from_value(recurring).unwrap()).await.unwrap();
     let hook = json!({ "verification": "none", "store_only": true, "description": SECRET });
     client.put_hook("b-hook", &json_of(&hook), Expected::Absent).await.unwrap();
-    let posted = reqwest::Client::new().post(stand.url("/v1/hooks/b-shop/b-hook?tenant=b-eu")).body(SECRET);
+    let posted = crate::stand::http().post(stand.url("/v1/hooks/b-shop/b-hook?tenant=b-eu")).body(SECRET);
     let payload: Value = posted.send().await.unwrap().json().await.unwrap();
     let run = RunRecurring { key: Some("b-run".to_owned()) };
     let run = client.run_recurring("b-recurring", &run).await.unwrap();
@@ -1037,7 +1037,8 @@ fn renamed(answer: &str, from: &Names, to: &Names) -> String {
 
 /// Every operation of the document, what makes something last.
 async fn operations(stand: &Stand) -> Vec<String> {
-    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let document: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         found.extend(item.as_object().unwrap().keys().map(|method| format!("{method} {path}")));
@@ -1057,7 +1058,7 @@ async fn no_operation_reaches_what_another_tenant_has() {
     let lab = Client::new(&stand.url("")).unwrap().key(lab_key.clone()).scope("lab", "us");
     lab.start(&greet("own", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
     let before = state(&stand, &shop, &theirs).await;
-    let caller = Caller { stand: &stand, http: reqwest::Client::new(), key: lab_key };
+    let caller = Caller { stand: &stand, http: crate::stand::http(), key: lab_key };
     for operation in operations(&stand).await {
         let pairs = requests(&operation, &theirs).into_iter().zip(requests(&operation, &nobodys));
         for (with_theirs, with_nobodys) in pairs {

@@ -11,7 +11,7 @@ use crate::stand::{Stand, settings};
 const PAGE: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 
 async fn get(stand: &Stand, method: Method, path: &str, headers: &[(&str, &str)]) -> Response {
-    let mut call = reqwest::Client::new().request(method, stand.url(path));
+    let mut call = crate::stand::http().request(method, stand.url(path));
     for (name, value) in headers {
         call = call.header(*name, *value);
     }
@@ -147,7 +147,8 @@ async fn a_server_without_the_ui_has_no_pages() {
 #[tokio::test]
 async fn the_ui_knows_the_document_of_this_server() {
     let stand = Stand::open().await;
-    let served: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let served: Value =
+        crate::stand::http().get(stand.url("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let known: Value = serde_json::from_str(include_str!("../../../../web/openapi.json")).unwrap();
     for part in ["paths", "components"] {
         let (served, known) = (leaves(&served[part]), leaves(&known[part]));

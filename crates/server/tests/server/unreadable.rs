@@ -45,7 +45,7 @@ impl World {
     }
 
     async fn send(&self, method: &str, path: &str) -> (u16, String) {
-        let call = reqwest::Client::new().request(method.parse().unwrap(), self.stand.url(path));
+        let call = crate::stand::http().request(method.parse().unwrap(), self.stand.url(path));
         let answer = call.bearer_auth(&self.stand.admin_key).send().await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())
     }

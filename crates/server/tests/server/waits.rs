@@ -20,11 +20,11 @@ async fn requests_that_wait_leave_connections_for_others() {
     client.custom_status("slow", 0, PATIENCE).await.unwrap();
     // Half of the connections of a tenant may wait.
     let url = stand.url("/v1/instances/slow?wait_ms=60000");
-    let waiting: Vec<_> = (0..8).map(|_| tokio::spawn(reqwest::Client::new().get(&url).send())).collect();
+    let waiting: Vec<_> = (0..8).map(|_| tokio::spawn(crate::stand::http().get(&url).send())).collect();
     let refused = loop {
-        let answer = reqwest::Client::new().get(format!("{url}0")).send().await.unwrap();
+        let answer = crate::stand::http().get(format!("{url}0")).send().await.unwrap();
         assert_eq!(answer.status(), 400, "600000 ms are too many");
-        let answer = reqwest::Client::new().get(url.replace("60000", "1")).send().await.unwrap();
+        let answer = crate::stand::http().get(url.replace("60000", "1")).send().await.unwrap();
         if answer.status() == 429 {
             break answer;
         }
@@ -36,7 +36,7 @@ async fn requests_that_wait_leave_connections_for_others() {
     // Workers get no place either, starts are answered without waiting, and everything else goes on.
     let work = r#"{"worker":"w","functions":["none"],"wait_ms":60000}"#;
     let fetch = |body: &'static str| {
-        let request = reqwest::Client::new().post(stand.url("/v1/work/fetch"));
+        let request = crate::stand::http().post(stand.url("/v1/work/fetch"));
         request.header("content-type", "application/json").body(body).send()
     };
     assert_eq!(fetch(work).await.unwrap().status(), 429);
@@ -49,7 +49,11 @@ async fn requests_that_wait_leave_connections_for_others() {
     for answer in waiting {
         assert_eq!(answer.await.unwrap().unwrap().status(), 200);
     }
-    assert_eq!(reqwest::get(url).await.unwrap().status(), 200, "their places are free again");
+    assert_eq!(
+        crate::stand::http().get(url).send().await.unwrap().status(),
+        200,
+        "their places are free again"
+    );
 }
 
 #[tokio::test]
@@ -60,7 +64,7 @@ async fn a_key_for_every_tenant_leaves_places_for_the_requests_of_others() {
     let (wide, narrow) =
         (stand.key(Role::Worker, "*", "*").await, stand.key(Role::Worker, "shop", "eu").await);
     let fetch = |key: &str, scope: String, wait_ms: u32| {
-        let request = reqwest::Client::new().post(stand.url(&format!("/v1/work/fetch?{scope}")));
+        let request = crate::stand::http().post(stand.url(&format!("/v1/work/fetch?{scope}")));
         let body = format!(r#"{{"worker":"w","functions":["none"],"wait_ms":{wait_ms}}}"#);
         request.bearer_auth(key).header("content-type", "application/json").body(body).send()
     };

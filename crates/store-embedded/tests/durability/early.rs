@@ -21,7 +21,7 @@ use crate::disk::{Disk, Fault};
 use crate::refusal::probe;
 
 const LOCK: Duration = Duration::from_secs(30);
-const IMAGES_PER_CUT: usize = 8;
+const IMAGES_PER_CUT: usize = 3;
 
 fn open(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {
     let options = OpenOptions::default()

@@ -16,7 +16,7 @@ use crate::disk::Disk;
 use crate::early::waits;
 
 const LOCK: Duration = Duration::from_secs(30);
-const IMAGES_PER_CUT: usize = 8;
+const IMAGES_PER_CUT: usize = 3;
 const INCARNATION: u64 = 7;
 
 fn open(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {

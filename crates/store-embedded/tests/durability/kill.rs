@@ -55,7 +55,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::new(1);
     let mut acknowledged: Vec<String> = Vec::new();
-    let rounds = cases("SEGNO_KILL_ROUNDS", 100);
+    let rounds = cases("SEGNO_KILL_ROUNDS", 40);
     for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "kill::child_that_is_killed", "--nocapture"])

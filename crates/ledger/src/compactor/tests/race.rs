@@ -282,7 +282,7 @@ async fn race(seed: u64) {
 
 #[tokio::test]
 async fn compactors_and_controllers_that_race_end_every_run_and_start_every_attempt_once() {
-    for seed in seeds(400, 12) {
+    for seed in seeds(400, 4) {
         race(seed).await;
     }
 }

@@ -138,7 +138,7 @@ fn crash_at_commit(crash: Option<(u64, Fault)>) -> u64 {
 }
 
 /// Every so many crash points are tried by the usual tests; those that are ignored try all.
-const SAMPLE: usize = 7;
+const SAMPLE: usize = 15;
 
 fn crash_at_commits(step: usize) {
     let commits = crash_at_commit(None);
@@ -218,7 +218,7 @@ fn a_node_that_dies_between_any_two_object_puts_loses_nothing_and_runs_nothing_t
 
 #[test]
 fn nodes_that_race_on_an_object_store_with_faults_end_every_run_as_it_should() {
-    for seed in 0..20 {
+    for seed in 0..8 {
         segno_testkit::run(async {
             let inner = Arc::new(InMemory::new());
             let mut world = World::new(workers());

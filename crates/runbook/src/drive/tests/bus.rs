@@ -8,6 +8,7 @@ use std::time::Duration;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use segno_actions::functions::PoolName;
+use segno_testkit::crash::crash_points;
 use segno_testkit::faults::{self, Fault, FaultStore};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -196,11 +197,9 @@ fn a_process_that_dies_between_receive_inbox_and_complete_loses_nothing() {
     let (expected, commits) = run_small(None);
     assert!(expected.instances.is_empty(), "the outbox row is the job: {:?}", expected.instances);
     assert!((20..200).contains(&commits), "{commits}");
-    for number in 1..=commits {
-        for fault in [Fault::CrashBefore, Fault::CrashAfter] {
-            let (outcome, _) = run_small(Some((number, fault)));
-            outcome.check(&expected, &format!("{fault:?} at commit {number} of {commits}"));
-        }
+    for (number, fault) in crash_points(commits) {
+        let (outcome, _) = run_small(Some((number, fault)));
+        outcome.check(&expected, &format!("{fault:?} at commit {number} of {commits}"));
     }
 }
 

@@ -53,7 +53,7 @@ fn metrics_tell_what_happened_to_batches() {
         (telemetry::DISPATCHES, " attempt", 4.0),
         (telemetry::DISPATCHES, " poll", 2.0),
         (telemetry::BATCHES_ENDED, " failed", 1.0),
-        (telemetry::DEAD_LETTERS, "", 1.0),
+        (telemetry::UNREADABLE_MESSAGES, "", 1.0),
         (telemetry::INBOX_DEPTH, "", 0.0),
         (telemetry::BATCHES_HELD, "", 0.0),
     ] {

@@ -10,6 +10,7 @@ use segno::store::Store;
 use segno_actions::Listed;
 use segno_actions::functions::{Functions, Secret, StoredPolicy};
 use segno_actions::pools::{Room, RoomCalls};
+use segno_testkit::crash::crash_points;
 use segno_testkit::faults::{self, Fault, FaultStore};
 use tokio::task::JoinHandle;
 
@@ -546,11 +547,9 @@ async fn outcome(stage: &Stage) -> Vec<String> {
 fn a_node_that_dies_at_any_commit_of_its_queries_is_replaced_without_a_trace() {
     let (expected, commits) = crashed(None);
     assert!(commits > 20, "{commits}");
-    for number in 1..=commits {
-        for fault in [Fault::CrashBefore, Fault::CrashAfter] {
-            let (found, _) = crashed(Some((number, fault)));
-            assert_eq!(found, expected, "{fault:?} at commit {number} of {commits}");
-        }
+    for (number, fault) in crash_points(commits) {
+        let (found, _) = crashed(Some((number, fault)));
+        assert_eq!(found, expected, "{fault:?} at commit {number} of {commits}");
     }
 }
 

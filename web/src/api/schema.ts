@@ -6440,7 +6440,11 @@ export interface paths {
             };
         };
         put?: never;
-        /** Makes a key. Its secret is in this answer and nowhere else, not even in the answer to the same request sent again. */
+        /**
+         * Makes a key. Its secret is in this answer and nowhere else.
+         * @description The same request sent again gets this answer without the secret. If the first one was cut off before its answer was kept, the key
+         *     gets a new secret.
+         */
         post: {
             parameters: {
                 query?: never;

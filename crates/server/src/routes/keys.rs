@@ -24,8 +24,10 @@ pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>,
 /// What a repeated request gets in place of the secret.
 const SHOWN_ONCE: &str = "shown once, in the first answer";
 
-/// Makes a key. Its secret is in this answer and nowhere else, not even in the answer to the same request sent again. If a request was
-/// cut off before its answer was kept, sending it again gives the same key a new secret.
+/// Makes a key. Its secret is in this answer and nowhere else.
+///
+/// The same request sent again gets this answer without the secret. If the first one was cut off before its answer was kept, the key
+/// gets a new secret.
 #[utoipa::path(post, path = "/v1/keys", tag = "keys", request_body = CreateKey, responses(
     (status = 201, body = CreatedKey),
 ))]

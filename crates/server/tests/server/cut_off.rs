@@ -230,7 +230,7 @@ async fn cancel_again(number: i64) -> Option<Repeated> {
         return None;
     }
     let second = server(ground.store.clone()).await;
-    let url = format!("http://{}/v1/instances/mine?wait_ms=5000", second.address());
+    let url = format!("http://{}/v1/instances/mine?wait_ms=30000", second.address());
     let mine: Value = http.get(url).send().await.unwrap().json().await.unwrap();
     let (status, is_replay, answer) = post(&second, &cancel).await;
     Some(Repeated { status, answer, is_replay, was_cancelled: mine["status"] == "cancelled" })

@@ -89,7 +89,7 @@ fn a_flipped_bit_in_the_state_is_noticed_or_harmless() {
     let contents = block_on(killed());
     let whole = block_on(shown(contents.clone())).unwrap();
     let (name, len) = names(&contents, "state.redb").remove(0);
-    let stride = cases("SEGNO_FLIP_STRIDE", 499) as usize;
+    let stride = cases("SEGNO_FLIP_STRIDE", 1_499) as usize;
     let (mut noticed, mut harmless) = (0, 0);
     for (number, byte) in (0..len).step_by(stride).enumerate() {
         let mut damaged = contents.clone();
@@ -294,7 +294,7 @@ fn a_check_finds_every_flipped_bit_that_matters() {
     let mut found = 0;
     let files: Vec<(String, usize)> =
         names(&contents, "state.redb").into_iter().chain(names(&contents, "log-")).collect();
-    for _ in 0..cases("SEGNO_CHECKED_BITS", 100) {
+    for _ in 0..cases("SEGNO_CHECKED_BITS", 40) {
         let (name, len) = &files[random.below(files.len() as u64) as usize];
         let len = if name.starts_with("log-") { (*len).min(6_000) } else { *len };
         let mut damaged = contents.clone();
@@ -352,7 +352,7 @@ fn what_is_salvaged_is_sound_and_true() {
     let mut random = Random::new(5);
     let state = names(&contents, "state.redb").remove(0);
     let mut lost = 0;
-    for round in 0..cases("SEGNO_SALVAGES", 60) {
+    for round in 0..cases("SEGNO_SALVAGES", 20) {
         let mut damaged = contents.clone();
         for _ in 0..=random.below(3) {
             damaged.flip(&state.0, random.below(8 * state.1 as u64) as usize);

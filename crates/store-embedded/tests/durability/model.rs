@@ -24,7 +24,7 @@ fn open(disk: &Arc<Disk>, clock: &Arc<VirtualClock>) -> Arc<EmbeddedStore> {
 
 #[test]
 fn every_answer_is_the_oracles_also_across_reopening() {
-    let sequences = cases("SEGNO_MODEL_SEQUENCES", 40);
+    let sequences = cases("SEGNO_MODEL_SEQUENCES", 25);
     let mut joined = 0;
     for seed in 0..sequences {
         block_on(async {

@@ -40,7 +40,7 @@ pub async fn expectations(steps: &[Step]) -> Vec<String> {
 
 #[test]
 fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_by_half() {
-    let images = cases("SEGNO_CRASH_IMAGES", 300);
+    let images = cases("SEGNO_CRASH_IMAGES", 150);
     for seed in 0..images.div_ceil(IMAGES_PER_SCRIPT) {
         block_on(power_cuts(seed));
     }

@@ -166,7 +166,7 @@ fn a_disk_that_is_full_at_any_operation_is_an_interruption() {
         }
     });
     store.close();
-    for at in opened..disk.done() {
+    for at in (opened..disk.done()).step_by(cases("SEGNO_FULL_STRIDE", 3) as usize) {
         for on_files in ["", "state"] {
             block_on(full_from(at, on_files, at % 2 == 0));
         }

@@ -67,7 +67,7 @@ fn status(field: &str) -> String {
 }
 
 fn instances() -> u64 {
-    cases("SEGNO_STORED_INSTANCES", 3_000)
+    cases("SEGNO_STORED_INSTANCES", 1_000)
 }
 
 /// The child: fills a store and waits to be killed. Not a test by itself.

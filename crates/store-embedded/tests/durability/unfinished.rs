@@ -18,7 +18,7 @@ use crate::{block_on, cases, script};
 const STEPS: usize = 40;
 
 /// Images of a power cut at each step.
-const IMAGES_PER_STEP: u64 = 2;
+const IMAGES_PER_STEP: u64 = 1;
 
 fn options(disk: &Arc<Disk>, clock: &Arc<VirtualClock>) -> OpenOptions {
     let clock = Arc::clone(clock) as Arc<dyn Clock>;

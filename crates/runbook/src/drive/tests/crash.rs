@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use segno::store::Store;
+use segno_testkit::crash::crash_points;
 use segno_testkit::faults::{self, Fault, FaultStore};
 
 use super::scenario::{Outcome, outcome, play, play_cancelled, workers};
@@ -36,14 +37,29 @@ async fn play_with(world: &World, crash: Option<(u64, Fault)>) -> (Outcome, u64)
     (outcome(world, &batches).await, faulty.commits())
 }
 
-#[test]
-fn a_process_that_dies_at_any_commit_loses_nothing_and_does_nothing_twice() {
+/// Parts of the crashes, which run at the same time.
+const PARTS: usize = 3;
+
+fn check_part(part: usize) {
     let (expected, commits) = run(None);
     assert!(commits > 100, "{commits}");
-    for number in 1..=commits {
-        for fault in [Fault::CrashBefore, Fault::CrashAfter] {
-            let (outcome, _) = run(Some((number, fault)));
-            outcome.check(&expected, &format!("{fault:?} at commit {number} of {commits}"));
-        }
+    for (number, fault) in crash_points(commits).skip(part).step_by(PARTS) {
+        let (outcome, _) = run(Some((number, fault)));
+        outcome.check(&expected, &format!("{fault:?} at commit {number} of {commits}"));
     }
+}
+
+#[test]
+fn a_process_that_dies_at_a_commit_loses_nothing_and_does_nothing_twice_part_1() {
+    check_part(0);
+}
+
+#[test]
+fn a_process_that_dies_at_a_commit_loses_nothing_and_does_nothing_twice_part_2() {
+    check_part(1);
+}
+
+#[test]
+fn a_process_that_dies_at_a_commit_loses_nothing_and_does_nothing_twice_part_3() {
+    check_part(2);
 }

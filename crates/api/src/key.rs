@@ -70,6 +70,9 @@ pub struct Key {
     pub last_used_at: Option<Timestamp>,
 }
 
+/// What a repeated request for a key gets in place of the secret.
+pub const SHOWN_ONCE: &str = "shown once, in the first answer";
+
 /// A new key with its secret, which is shown only once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedKey {

@@ -187,6 +187,27 @@ mod tests {
         }
     }
 
+    /// A flag of a verb that has the name of a global one would take its value, also from the environment.
+    fn check_names(command: &clap::Command, path: &str, global: &BTreeSet<String>) {
+        let mut global = global.clone();
+        let names = |flag: &clap::Arg| [Some(flag.get_id().to_string()), flag.get_long().map(str::to_owned)];
+        let (of_all, own): (Vec<_>, Vec<_>) = command.get_arguments().partition(|flag| flag.is_global_set());
+        global.extend(of_all.into_iter().flat_map(names).flatten());
+        // Benchmarks have those of the server that they measure, which mean the same.
+        let own = own.into_iter().filter(|_| !path.starts_with("segno bench"));
+        for name in own.flat_map(names).flatten() {
+            assert!(!global.contains(&name), "{path} --{name} is a flag of all verbs as well");
+        }
+        for verb in command.get_subcommands() {
+            check_names(verb, &format!("{path} {}", verb.get_name()), &global);
+        }
+    }
+
+    #[test]
+    fn no_flag_of_a_verb_hides_one_of_all_verbs() {
+        check_names(&command("segno"), "segno", &BTreeSet::new());
+    }
+
     #[test]
     fn the_help_of_every_verb_is_found() {
         let mut found = Vec::new();

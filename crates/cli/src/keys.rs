@@ -2,7 +2,7 @@
 
 use segno::clock::SystemClock;
 use segno_api::client::PageRequest;
-use segno_api::key::{CreateKey, CreatedKey, Grant, Key, Role};
+use segno_api::key::{CreateKey, CreatedKey, Grant, Key, Role, SHOWN_ONCE};
 use segno_server::{KeyStore, Refusal};
 use segno_stores::StoreUrl;
 use serde::Serialize;
@@ -20,6 +20,15 @@ struct Created<'k> {
     #[serde(flatten)]
     key: &'k Key,
     secret: &'k str,
+}
+
+/// A key whose secret was in an answer that did not arrive.
+fn secret_is_lost(id: &str) -> Failure {
+    let text = format!(
+        "the key {id} was made, but its secret was in an answer that did not arrive; revoke it with `segno keys revoke {id}`, and create \
+         another one"
+    );
+    Failure::Answered { status: 409, code: "conflict", text }
 }
 
 /// Where keys are.
@@ -45,6 +54,9 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
                 KeyRole::Worker => Role::Worker,
             };
             let made = place.create(CreateKey { name, role, grants, expires_at }).await?;
+            if made.secret == SHOWN_ONCE {
+                return Err(secret_is_lost(&made.key.id));
+            }
             let table = Table::default()
                 .line("id", &made.key.id)
                 .line("name", &made.key.name)

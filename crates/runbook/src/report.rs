@@ -101,6 +101,19 @@ fn shown(time: Option<Timestamp>) -> String {
 fn guarded(text: &str) -> String {
     let is_formula = text.trim_start_matches(' ').starts_with(FORMULA_STARTS);
     let cell = if is_formula { format!("'{text}") } else { text.to_owned() };
+    // A terminal would obey them.
+    let is_raw = |sign: char| sign.is_control() && !matches!(sign, '\n' | '\r' | '\t');
+    let cell = match cell.contains(is_raw) {
+        true => cell.chars().fold(String::new(), |mut shown, sign| {
+            if is_raw(sign) {
+                shown.extend(sign.escape_default())
+            } else {
+                shown.push(sign)
+            }
+            shown
+        }),
+        false => cell,
+    };
     let needs_quotes = cell.contains([',', '"', '\n', '\r']) || cell.starts_with(' ') || cell.ends_with(' ');
     if needs_quotes { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
 }

@@ -35,11 +35,11 @@ pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
         }
         BatchVerb::Delete(batch) => delete(client, batch.id, output).await,
         BatchVerb::Report(batch) => batch_report::run(client, batch.id, output).await,
-        BatchVerb::Members { batch, key: Some(key), .. } => {
+        BatchVerb::Members { batch, member: Some(key), .. } => {
             let member = member_of_key(client, batch.id, &key).await?;
             listed(&Page::of(vec![member], Vec::new(), None), output)
         }
-        BatchVerb::Members { batch, key: None, status, paging } => {
+        BatchVerb::Members { batch, member: None, status, paging } => {
             members(client, batch.id, &status, &paging, output).await
         }
         BatchVerb::AddMembers { batch, file } => {

@@ -161,13 +161,13 @@ fn what_a_server_refuses_about_runbooks_and_batches_has_its_code() {
         (vec!["batch", "explain", "1", "step-77"], "not-found", 6, "step 77"),
         (vec!["member", "show", "1", "77"], "not-found", 6, "77"),
         (vec!["member", "retry", "1", "Nobody"], "not-found", 6, "no member with the key \"Nobody\""),
-        (vec!["batch", "members", "1", "--key", "77"], "not-found", 6, "no member with the key \"77\""),
+        (vec!["batch", "members", "1", "--member", "77"], "not-found", 6, "no member with the key \"77\""),
     ] {
         let (found, message, exit) = failure(&run(&server, &arguments));
         assert_eq!((found.as_str(), exit), (code, exit_code), "{arguments:?}: {message}");
         assert!(message.contains(words), "{arguments:?}: {message}");
     }
-    for by_key in [["member", "show", "1", "ADA"].as_slice(), &["batch", "members", "1", "--key", "ada"]] {
+    for by_key in [["member", "show", "1", "ADA"].as_slice(), &["batch", "members", "1", "--member", "ada"]] {
         let shown = server.said(by_key);
         assert!(shown.contains("Ada") && !shown.contains("Grace"), "{by_key:?}: {shown}");
     }

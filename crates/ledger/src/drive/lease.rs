@@ -180,6 +180,22 @@ pub(super) async fn end(store: &dyn Store, record: &Record, now_ms: u64) -> Resu
     ignore_conflict(commit(store, due(record, now_ms)).await)
 }
 
+/// Frees a scope that this process has taken and does not drive any more: nothing has to wait for the end of its lease.
+pub(super) async fn give_back(
+    store: &dyn Store,
+    scope: &Scope,
+    holder: &Holder,
+) -> Result<(), ProviderError> {
+    let now_ms = store.now_ms().await?;
+    let Some(record) = store.get_record(LEASES, &lease_id(scope)).await? else { return Ok(()) };
+    match Tenure::of(&record, now_ms) {
+        Some(tenure) if (&tenure.node, &tenure.process) == (&holder.node, &holder.process) => {
+            end(store, &record, now_ms).await
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Another has changed the lease: a node took the scope and reads its outbox, or a writer woke it.
 fn ignore_conflict(committed: Result<u64, ProviderError>) -> Result<(), ProviderError> {
     match committed {

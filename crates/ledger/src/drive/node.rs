@@ -177,13 +177,19 @@ impl Driver {
         let (held, stop) = (Arc::clone(&self.held), stopping.subscribe());
         scopes.spawn(async move {
             let time = Arc::clone(&services.ledger.options().clock);
-            let driven = drive(Arc::clone(&services), scope.clone(), record, (holder, stop)).await;
+            let driven = drive(Arc::clone(&services), scope.clone(), record, (holder.clone(), stop)).await;
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {
                     // The node that has it reports what is wrong with it.
                     services.ledger.tried(&scope, None);
                     tracing::info!(scope = %scope.id_prefix(), "another node has taken the ledger");
+                }
+                Err(DriveError::Store(error)) => {
+                    services.ledger.tried(&scope, Some(error.to_string()));
+                    let prefix = scope.id_prefix();
+                    tracing::error!(scope = %prefix, %error, "a ledger waits for the store; it goes on when that answers");
+                    give_back(&services, &scope, &holder).await;
                 }
                 Err(error) => {
                     services.ledger.tried(&scope, Some(error.to_string()));
@@ -217,4 +223,20 @@ async fn drive(
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tries to give a scope back until the store answers, or its lease has ended by itself.
+async fn give_back(services: &Services, scope: &Scope, holder: &Holder) {
+    let (store, time) = (services.ledger.store(), &services.ledger.options().clock);
+    let mut left = holder.lease;
+    while !left.is_zero() {
+        clock::sleep(&**time, PAUSE).await;
+        match lease::give_back(store, scope, holder).await {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::debug!(scope = %scope.id_prefix(), %error, "a ledger cannot be given back; trying again");
+            }
+        }
+        left = left.saturating_sub(PAUSE);
+    }
 }

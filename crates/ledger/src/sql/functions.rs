@@ -30,7 +30,6 @@ pub const SCALAR: &[&str] = &[
     "json_array_length",
     "json_extract",
     "json_object",
-    "json_patch",
     "json_pretty",
     "json_quote",
     "json_remove",

@@ -50,6 +50,16 @@ pub struct Fake {
     info: &'static TableInfo,
     rows: Arc<Vec<Row>>,
     scans: Scans,
+    applies: Applies,
+}
+
+/// What a table makes of constraints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Applies {
+    /// It delivers what meets them.
+    All,
+    /// It delivers everything, which it is free to do.
+    Nothing,
 }
 
 impl Table for Fake {
@@ -60,8 +70,10 @@ impl Table for Fake {
     fn scan(&self, scan: Scan) -> Rows {
         self.scans.lock().unwrap().push((self.info.name, scan.constraints.clone()));
         let place = |name: &str| self.info.columns.iter().position(|column| column.name == name).unwrap();
-        // As a room does it: what was declared is applied.
-        let meets = |row: &&Row| scan.constraints.iter().all(|c| c.test.accepts(&row[place(c.column)]));
+        let meets = |row: &&Row| {
+            self.applies == Applies::Nothing
+                || scan.constraints.iter().all(|c| c.test.accepts(&row[place(c.column)]))
+        };
         let cells = |row: &Row| scan.columns.iter().map(|name| row[place(name)].clone()).collect::<Row>();
         let rows: Vec<Row> = self.rows.iter().filter(meets).map(cells).collect();
         let pages: Vec<_> = rows.chunks(3).map(|page| Ok(page.to_vec())).collect();
@@ -71,9 +83,14 @@ impl Table for Fake {
 
 /// Tables with 40 things and about 60 parts.
 pub fn tables() -> (Tables, Scans) {
+    tables_that(Applies::All)
+}
+
+/// The same with tables of one sort.
+pub fn tables_that(applies: Applies) -> (Tables, Scans) {
     let scans = Scans::default();
     let fake = |info, rows| -> Arc<dyn Table> {
-        Arc::new(Fake { info, rows: Arc::new(rows), scans: scans.clone() })
+        Arc::new(Fake { info, rows: Arc::new(rows), scans: scans.clone(), applies })
     };
     (Tables::new([fake(&THINGS, things()), fake(&PARTS, parts())]), scans)
 }

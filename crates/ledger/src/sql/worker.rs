@@ -164,10 +164,11 @@ impl Filling<'_> {
         }
         pushes.tell(fetch.table, reading, fetched);
         fetched.limit = reading.limit.or(fetched.limit);
-        for constraints in pushes.constraints() {
+        for (number, constraints) in pushes.constraints().into_iter().enumerate() {
             let scan = Scan { columns: fetch.columns.clone(), constraints, limit: reading.limit };
             fetched.scans += 1;
-            self.scan(fetch, reading, scan, fetched)?;
+            let share = pushes.share(number, &scan.columns);
+            self.scan(fetch, (reading, share), scan, fetched)?;
         }
         Ok(())
     }
@@ -193,7 +194,7 @@ impl Filling<'_> {
     fn scan(
         &mut self,
         fetch: &Fetch,
-        reading: &Reading,
+        (reading, share): (&Reading, Option<Share<'_>>),
         scan: Scan,
         fetched: &mut Fetched,
     ) -> Result<(), SqlError> {
@@ -214,7 +215,7 @@ impl Filling<'_> {
             fetched.read_rows += rows.len() as u64;
             fetched.read_bytes += bytes as u64;
             self.bytes += bytes as u64;
-            rows.retain(|row| filters.accept(row));
+            rows.retain(|row| filters.accept(row) && share.as_ref().is_none_or(|share| share.has(row)));
             if let Some(missing) = &mut missing {
                 rows.truncate(usize::try_from(*missing).unwrap_or(usize::MAX));
                 *missing -= rows.len() as u64;
@@ -253,6 +254,22 @@ impl Filling<'_> {
     }
 }
 
+/// The rows that one of several scans of a reading keeps. Tables may deliver rows that do not meet their constraints, so each row could
+/// come with every scan.
+struct Share<'a> {
+    /// The column that the scans tell apart.
+    cell: usize,
+    tests: &'a [Test],
+    number: usize,
+}
+
+impl Share<'_> {
+    fn has(&self, row: &[Value]) -> bool {
+        let cell = &row[self.cell];
+        self.tests.iter().position(|test| test.accepts(cell)) == Some(self.number)
+    }
+}
+
 /// What a reading lets its table apply.
 struct Pushes {
     /// One constraint of each kind for a column.
@@ -281,6 +298,13 @@ impl Pushes {
         }
         let variants = variants.filter(|(column, _)| !has_equals(fixed.get(column)));
         Pushes { fixed, variants }
+    }
+
+    /// The rows of a scan, if there are several.
+    fn share(&self, number: usize, columns: &[&'static str]) -> Option<Share<'_>> {
+        let (column, tests) = self.variants.as_ref()?;
+        let cell = columns.iter().position(|name| name == column)?;
+        Some(Share { cell, tests, number })
     }
 
     /// The constraints of each scan. None at all when a column would have to equal one of no values.

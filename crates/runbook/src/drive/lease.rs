@@ -184,6 +184,22 @@ impl Tenure {
     }
 }
 
+/// Frees a batch that this process has taken and does not drive any more: nothing has to wait for the end of its lease.
+pub(super) async fn give_back(
+    store: &dyn Store,
+    place: &BatchPlace,
+    holder: &Holder,
+) -> Result<(), ProviderError> {
+    let now_ms = store.now_ms().await?;
+    let Some(record) = store.get_record(LEASES, &place.id()).await? else { return Ok(()) };
+    match Tenure::of(&record, now_ms) {
+        Some(tenure) if (&tenure.node, &tenure.process) == (&holder.node, &holder.process) => {
+            end(store, &record, now_ms).await
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Ends the lease of a process that is gone: the batch is free, and due at once. Nothing happens if
 /// the lease has changed since it was read.
 pub(super) async fn end(store: &dyn Store, record: &Record, now_ms: u64) -> Result<(), ProviderError> {

@@ -174,11 +174,15 @@ impl Driver {
         let (held, stop) = (Arc::clone(&self.held), stopping.subscribe());
         batches.spawn(async move {
             let clock = Arc::clone(&services.clock);
-            let driven = drive(services, &place, &record, (holder, stop)).await;
+            let driven = drive(Arc::clone(&services), &place, &record, (holder.clone(), stop)).await;
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {
                     tracing::info!(batch = %place.id(), "another node has taken the batch");
+                }
+                Err(DriveError::Store(error)) => {
+                    tracing::warn!(batch = %place.id(), %error, "a batch waits for the store; it goes on when that answers");
+                    give_back(&services, &place, &holder).await;
                 }
                 Err(error) => {
                     tracing::warn!(batch = %place.id(), %error, "a batch cannot be driven; it is tried again");
@@ -261,4 +265,19 @@ async fn drive(
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tries to give a batch back until the store answers, or its lease has ended by itself.
+async fn give_back(services: &Services, place: &BatchPlace, holder: &Holder) {
+    let mut left = holder.lease;
+    while !left.is_zero() {
+        clock::sleep(&*services.clock, PAUSE).await;
+        match lease::give_back(&*services.store, place, holder).await {
+            Ok(()) => return,
+            Err(error) => {
+                tracing::debug!(batch = %place.id(), %error, "a batch cannot be given back; trying again")
+            }
+        }
+        left = left.saturating_sub(PAUSE);
+    }
 }

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use segno_api::key::{CreateKey, CreatedKey, KeyList};
+use segno_api::key::{CreateKey, CreatedKey, KeyList, SHOWN_ONCE};
 
 use super::paging::{Page, cursor, limit};
 use crate::access::is_key_id;
@@ -20,9 +20,6 @@ pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>,
     let after = cursor(page.cursor.as_deref(), |text| is_key_id(text).then_some(text))?;
     Ok(Json(keys.page(after, rows).await?))
 }
-
-/// What a repeated request gets in place of the secret.
-const SHOWN_ONCE: &str = "shown once, in the first answer";
 
 /// Makes a key. Its secret is in this answer and nowhere else.
 ///

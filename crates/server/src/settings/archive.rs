@@ -86,6 +86,12 @@ impl Settings {
             let checked = Location { url, options: &[] }.check();
             checked.map_err(|error| SettingsError::value("archive.url", error.to_string()))?;
         }
+        if archive.url.as_deref() == Some("memory:") && !matches!(self.store_url()?, StoreUrl::Memory) {
+            return Err(SettingsError::value(
+                "archive.url",
+                "is memory:, which ends with the process, while the store stays: what leaves the store would be lost",
+            ));
+        }
         if archive.credentials.is_some() && archive.url.is_none() {
             return Err(SettingsError::value(
                 "archive.credentials",

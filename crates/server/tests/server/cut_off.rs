@@ -236,19 +236,32 @@ async fn cancel_again(number: i64) -> Option<Repeated> {
     Some(Repeated { status, answer, is_replay, was_cancelled: mine["status"] == "cancelled" })
 }
 
+/// Rounds until a try is cut off between its change and its answer.
+const ROUNDS: u32 = 5;
+
 #[tokio::test]
 async fn a_cancel_that_meets_what_its_own_earlier_try_has_cancelled_is_told_so() {
-    let (mut number, mut met) = (1, 0);
-    while let Some(Repeated { status, answer, is_replay, was_cancelled }) = cancel_again(number).await {
-        let detail = answer["detail"].as_str().unwrap_or_default();
-        let meets_itself = was_cancelled && !is_replay;
-        match meets_itself {
-            true => {
-                assert!(status == 409 && detail.contains("may have done it"), "{number}: {status} {answer}")
+    let mut met = 0;
+    // Writes of the node itself are counted as well, so that a round may cut off none of the request's.
+    for _ in 0..ROUNDS {
+        let mut number = 1;
+        while let Some(Repeated { status, answer, is_replay, was_cancelled }) = cancel_again(number).await {
+            let detail = answer["detail"].as_str().unwrap_or_default();
+            let meets_itself = was_cancelled && !is_replay;
+            match meets_itself {
+                true => {
+                    assert!(
+                        status == 409 && detail.contains("may have done it"),
+                        "{number}: {status} {answer}"
+                    );
+                }
+                false => assert_eq!(status, 202, "{number}: {answer}"),
             }
-            false => assert_eq!(status, 202, "{number}: {answer}"),
+            (number, met) = (number + 1, met + u32::from(meets_itself));
         }
-        (number, met) = (number + 1, met + u32::from(meets_itself));
+        if met > 0 {
+            break;
+        }
     }
     assert!(met > 0, "no try was cut off between its change and its answer");
 }

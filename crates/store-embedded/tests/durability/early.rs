@@ -199,6 +199,7 @@ fn the_end_of_an_activity_that_a_crash_may_have_to_do_with_is_shown_when_it_is_d
         let item = fetch_work(&store).await.unwrap().unwrap();
         let held = disk.hold_syncs();
         let finished = waits!(store.ack_work_item(ack(item)));
+        held.wait_for_sync();
         assert_eq!(fetch_turn(&store).await.unwrap(), None);
         drop(held);
         finished.await.unwrap();

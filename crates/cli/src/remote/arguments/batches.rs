@@ -102,10 +102,10 @@ pub enum BatchVerb {
         #[command(flatten)]
         batch: OneBatch,
         /// Only the member with this key; case-insensitive.
-        #[arg(long)]
-        key: Option<String>,
+        #[arg(long, value_name = "KEY")]
+        member: Option<String>,
         /// Only members in this state; several are given with commas, or by repeating it.
-        #[arg(long, value_parser = parse_member_status, value_delimiter = ',', conflicts_with = "key")]
+        #[arg(long, value_parser = parse_member_status, value_delimiter = ',', conflicts_with = "member")]
         status: Vec<MemberStatus>,
         /// How many.
         #[command(flatten)]

@@ -1,6 +1,7 @@
 //! A message that is posted at any moment of a release is processed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use segno::store::Store;
@@ -59,6 +60,33 @@ fn a_request_at_any_moment_of_a_release_is_applied() {
                 drop(process);
             });
         }
+    }
+}
+
+/// The store is away at a commit of records: those of the driver, and not the turns and results of its calls.
+fn away_at(number: u64) -> Plan {
+    let commits = AtomicU64::new(0);
+    Box::new(move |point| {
+        let is_it =
+            point.operation == "commit_records" && commits.fetch_add(1, Ordering::Relaxed) + 1 == number;
+        if is_it { Fault::AwayFor(Duration::from_secs(3)) } else { Fault::None }
+    })
+}
+
+#[test]
+fn a_batch_goes_on_soon_after_the_store_does() {
+    for number in 1..8 {
+        segno_testkit::run(async {
+            let world = World::new(all_succeed());
+            world.publish(&small_runbook(&[&["one", "two"]])).await;
+            let batch = world.create(Some(world.now()), &["a", "b"]).await;
+            let store = FaultStore::new(world.store.clone(), world.clock.clone(), away_at(number));
+            let _process = world.process(store as Arc<dyn Store>, "node-1").await;
+            for _ in 0..lease::LEASE.as_secs() / 2 {
+                world.pass(1).await;
+            }
+            assert!(world.batch(batch).await.status.is_terminal(), "away at commit {number}");
+        });
     }
 }
 

@@ -16,8 +16,17 @@ use uuid::Uuid;
 use super::{Rejected, Tenant};
 use crate::access::timestamp;
 use crate::audit_archive;
+use crate::operation::Effect;
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
+
+/// An erasure is recorded before files are written anew one by one, so that some of them may have been.
+fn erased_in_part(error: &ArchiveFault) -> Refusal {
+    tracing::warn!(%error, "an erasure in the archive did not come to its end");
+    let reason =
+        "the archive could not be read or written; a part of it may have been erased, and stays erased";
+    Refusal::unavailable(reason, Effect::Unknown)
+}
 
 /// An instance, in the caller's ids, and where it was found.
 pub struct Located {
@@ -183,7 +192,7 @@ impl Tenant {
     /// `archive-unavailable`; `not-found` without an archive.
     pub async fn erase_archived(&self, group: Group, id: &str) -> Result<Erased, Refusal> {
         let erased = self.archive()?.erase(&self.owner(), group, id).await;
-        erased.map(shown).map_err(|error| self.refused(error))
+        erased.map(shown).map_err(|error| erased_in_part(&error))
     }
 
     /// Erases some groups of the archive of the tenant as a whole.
@@ -192,7 +201,7 @@ impl Tenant {
     /// `archive-unavailable`; `not-found` without an archive.
     pub async fn erase_archive(&self, groups: &[Group]) -> Result<Erased, Refusal> {
         let erased = self.archive()?.erase_all(&self.owner(), groups).await;
-        erased.map(shown).map_err(|error| self.refused(error))
+        erased.map(shown).map_err(|error| erased_in_part(&error))
     }
 
     /// Whether the server has an archive.

@@ -114,7 +114,8 @@ impl Tenant {
         let mut call = client.resubmit_dead_letter(stored);
         if letter.what != GivenUp::Message {
             let instance = self.shown_instance(Some(&letter.instance)).unwrap_or_default();
-            call = call.begin_with(self.started_anew(&instance, None).await?);
+            let started = self.in_store(&instance, self.started_anew(&instance, None)).await?;
+            call = call.begin_with(started);
         }
         let done = call.await.map_err(|error| self.refused(error))?;
         let instance = self.shown_instance(Some(&done.instance)).unwrap_or_default();

@@ -20,14 +20,6 @@ use crate::operation::Effect;
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
 
-/// An erasure is recorded before files are written anew one by one, so that some of them may have been.
-fn erased_in_part(error: &ArchiveFault) -> Refusal {
-    tracing::warn!(%error, "an erasure in the archive did not come to its end");
-    let reason =
-        "the archive could not be read or written; a part of it may have been erased, and stays erased";
-    Refusal::unavailable(reason, Effect::Unknown)
-}
-
 /// An instance, in the caller's ids, and where it was found.
 pub struct Located {
     /// The instance.
@@ -192,7 +184,7 @@ impl Tenant {
     /// `archive-unavailable`; `not-found` without an archive.
     pub async fn erase_archived(&self, group: Group, id: &str) -> Result<Erased, Refusal> {
         let erased = self.archive()?.erase(&self.owner(), group, id).await;
-        erased.map(shown).map_err(|error| erased_in_part(&error))
+        erased.map(shown).map_err(|error| self.not_erased(error))
     }
 
     /// Erases some groups of the archive of the tenant as a whole.
@@ -201,7 +193,21 @@ impl Tenant {
     /// `archive-unavailable`; `not-found` without an archive.
     pub async fn erase_archive(&self, groups: &[Group]) -> Result<Erased, Refusal> {
         let erased = self.archive()?.erase_all(&self.owner(), groups).await;
-        erased.map(shown).map_err(|error| erased_in_part(&error))
+        erased.map(shown).map_err(|error| self.not_erased(error))
+    }
+
+    /// Why an erasure did not come to its end. It is recorded in the store before files are written anew one by one, so that some of
+    /// them may have been.
+    fn not_erased(&self, error: ArchiveFault) -> Refusal {
+        let reason =
+            "the archive could not be read or written; a part of it may have been erased, and stays erased";
+        match crate::operation::effect() {
+            Effect::Unknown => {
+                tracing::warn!(%error, "an erasure in the archive did not come to its end");
+                Refusal::unavailable(reason, Effect::Unknown)
+            }
+            Effect::ReadOnly | Effect::NothingChanged => self.refused(error),
+        }
     }
 
     /// Whether the server has an archive.
